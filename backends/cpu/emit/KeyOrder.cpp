@@ -56,6 +56,11 @@ void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
   });
 }
 
+void KeyOrder::emitPositions(Value first, Value to, Load load) {
+  emit(first, k.size(length), load,
+       [&](Value rank, Value, Value position) { k.storeWord(workspace, position, k.add(to, rank)); });
+}
+
 Value KeyOrder::areNarrow() {
   return records.words == 2 || length.isConstant() ? Value() : k.less(k.size(length), k.fn.index(kPositions));
 }

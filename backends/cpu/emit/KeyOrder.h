@@ -78,6 +78,9 @@ public:
   /// Calls `take` with the first `kept` elements, in any order of their ranks. The workspace begins at word `first`.
   void emit(mlir::Value first, mlir::Value kept, Load load, Take take);
 
+  /// Writes the positions of all elements, in their order, to words [to, to + length) of the workspace.
+  void emitPositions(mlir::Value first, mlir::Value to, Load load);
+
   // What an order of another kind is made of.
   Records records;
   int64_t keyWidth() const { return width; }

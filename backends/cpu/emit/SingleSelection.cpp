@@ -3,7 +3,7 @@
 // nonzero, compress, unique and non_max_suppression: a first pass counts what stays, because rows of the result cannot
 // be placed before their number is known; then it is written. One chunk, in order.
 
-#include "backends/cpu/emit/Single.h"
+#include "backends/cpu/emit/KeyOrder.h"
 #include "ir/Indexing.h"
 
 using namespace mlir;
@@ -126,6 +126,29 @@ static Value sliceBefore(SingleKernel &k, Value operand, int64_t axis, Value x, 
   return level(ValueRange{no, no})[1];
 }
 
+/// Sorts the slices of the axis stably. Returns where their numbers begin in the workspace, whose first two words for
+/// each slice, and those from `scratch` words a slice on, are free; adds what it takes there to `taken`.
+static Value sortSlices(SingleKernel &k, UniqueOp op, int64_t scratch, DimExpr &taken) {
+  Value operand = op.getOperand(), zero = k.fn.index(0);
+  int64_t axis = op.getAxis();
+  Dims sizes = k.sizesOf(operand), rest = sizes;
+  rest.erase(rest.begin() + axis);
+  DimExpr ofSlice = k.dims().resolve(k.dims().product(rest));
+  Value n = k.size(sizes[axis]);
+  if (!ofSlice.isConstant() || ofSlice.constant() != 1)
+    return k.mergeSort(k.workspaceWords(), zero, n,
+                       [&](Value x, Value y) { return sliceBefore(k, operand, axis, x, y); });
+  Type type = getElementTypeOrSelf(operand);
+  KeyOrder order(k, type, /*descending=*/false, sizes[axis], /*keepsAll=*/true, keyLanes(k.fn.spec.target(), type));
+  order.emitPositions(k.mul(n, k.fn.index(scratch)), zero, [&](Value position) {
+    SmallVector<Value> at(sizes.size(), zero);
+    at[axis] = position;
+    return k.element(operand, at);
+  });
+  taken = k.dims().add(taken, order.words());
+  return zero;
+}
+
 static EmittedKernel emitUnique(SingleKernel &k, UniqueOp op) {
   Value operand = op.getOperand();
   int64_t axis = op.getAxis();
@@ -134,9 +157,10 @@ static EmittedKernel emitUnique(SingleKernel &k, UniqueOp op) {
   Value n = k.size(length), zero = k.fn.index(0), one = k.fn.index(1);
   Value words = k.workspaceWords();
   auto isBefore = [&](Value x, Value y) { return sliceBefore(k, operand, axis, x, y); };
-  Value sorted = k.mergeSort(words, zero, n, isBefore);
-  // Behind the two halves of the sort: the group of each slice, then of each group its first slice, size and final
-  // number.
+  constexpr int64_t parts = 6; // words of a slice
+  DimExpr taken = k.dims().mul(length, k.dims().constant(parts));
+  Value sorted = sortSlices(k, op, parts, taken);
+  // Behind what holds the order: the group of each slice, then of each group its first slice, size and final number.
   auto part = [&](int64_t i) { return k.mul(n, k.fn.index(i)); };
   Value groupOf = part(2), firstOf = part(3), countOf = part(4), numberOf = part(5);
   Value groups =
@@ -181,9 +205,9 @@ static EmittedKernel emitUnique(SingleKernel &k, UniqueOp op) {
     k.store(2, k.asInt64(k.loadWord(words, k.add(numberOf, group))), slice);
   });
   SmallVector<SingleKernel::WrittenSize> written = sizesOfSlices(k, operand, axis, groups);
-  written.append({{1, 0, groups}, {3, 0, groups}});
+  written.append({{1, 0, groups}, {2, 0, n}, {3, 0, groups}});
   k.writeSizes(written);
-  k.workspaceBytes = k.dims().mul(length, k.dims().constant(6 * 8));
+  k.workspaceBytes = k.dims().mul(taken, k.dims().constant(8));
   return k.finish({k.dims().product(sizes), length, length, length});
 }
 
@@ -194,6 +218,7 @@ struct Corners {
   Value y1, x1, y2, x2;
 };
 
+/// Arithmetic of f32 scalars, or of `lanes` of them.
 struct BoxMath {
   ImplicitLocOpBuilder &b;
   Value add(Value x, Value y) const { return arith::AddFOp::create(b, x, y); }
@@ -205,7 +230,69 @@ struct BoxMath {
   Value number(float value) const { return arith::ConstantOp::create(b, b.getF32FloatAttr(value)); }
   Value area(const Corners &c) const { return mul(sub(c.y2, c.y1), sub(c.x2, c.x1)); }
 };
+
+/// The boxes of a class that stay: their numbers, and in columns beside each other their corners and areas, which a
+/// candidate is compared with in lanes.
+class KeptBoxes {
+public:
+  /// At word `first` of the workspace, for up to `count` boxes.
+  KeptBoxes(SingleKernel &k, Value first, DimExpr count)
+      : k(k), b(k.b), m{k.b}, lanes(k.fn.spec.target().lanes(4)), vectorType(VectorType::get({lanes}, b.getF32Type())),
+        pitch(k.dims().add(count, k.dims().constant(lanes))), base(k.mul(first, k.fn.index(2))) {
+    auto type = MemRefType::get({kHuge}, b.getF32Type());
+    columns = memref::ViewOp::create(b, type, k.fn.workspace(), k.fn.index(0), ValueRange{});
+  }
+
+  /// Words of the workspace.
+  DimExpr words() { return k.dims().mul(pitch, k.dims().constant((kColumns + 1) / 2)); }
+
+  void add(const Corners &box, Value number);
+  /// One of the first `count` boxes overlaps `box` by more than `threshold` of their union.
+  Value cover(const Corners &box, Value count, Value threshold);
+
+private:
+  static constexpr int64_t kColumns = 5;
+  Value at(int64_t column, Value number) {
+    return k.add(k.add(base, k.mul(k.fn.index(column), k.size(pitch))), number);
+  }
+  Value spread(Value value) { return vector::BroadcastOp::create(b, vectorType, value); }
+
+  SingleKernel &k;
+  ImplicitLocOpBuilder &b;
+  BoxMath m;
+  int64_t lanes;
+  VectorType vectorType;
+  DimExpr pitch;
+  Value base, columns;
+};
 } // namespace
+
+void KeptBoxes::add(const Corners &box, Value number) {
+  for (auto [column, value] : llvm::enumerate(SmallVector<Value>{box.y1, box.x1, box.y2, box.x2, m.area(box)}))
+    memref::StoreOp::create(b, value, columns, ValueRange{at(static_cast<int64_t>(column), number)});
+}
+
+Value KeptBoxes::cover(const Corners &box, Value count, Value threshold) {
+  Value no = arith::ConstantIntOp::create(b, b.getI1Type(), 0), zero = spread(m.number(0));
+  Corners a{spread(box.y1), spread(box.x1), spread(box.y2), spread(box.x2)};
+  Value area = m.area(a), least = spread(threshold);
+  return k.whileLoop(
+      {k.fn.index(0), no}, [&](ValueRange state) { return k.both(k.less(state[0], count), k.negate(state[1])); },
+      [&](ValueRange state) -> SmallVector<Value> {
+        SmallVector<Value> c;
+        for (int64_t column = 0; column < kColumns; ++column)
+          c.push_back(vector::LoadOp::create(b, vectorType, columns, ValueRange{at(column, state[0])}));
+        Value height = m.sub(m.min(a.y2, c[2]), m.max(a.y1, c[0])), width = m.sub(m.min(a.x2, c[3]), m.max(a.x1, c[1]));
+        Value sane = k.both(k.both(m.above(height, zero), m.above(width, zero)),
+                            k.both(m.above(area, zero), m.above(c[4], zero)));
+        Value common = m.mul(height, width), whole = m.sub(m.add(area, c[4]), common);
+        Value covers = k.both(sane, m.above(arith::DivFOp::create(b, common, whole), least));
+        Value isThere = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()),
+                                                     ValueRange{k.sub(count, state[0])});
+        Value any = vector::ReductionOp::create(b, vector::CombiningKind::OR, k.both(covers, isThere));
+        return {k.add(state[0], k.fn.index(lanes)), any};
+      })[1];
+}
 
 static Corners readBox(SingleKernel &k, NonMaxSuppressionOp op, Value batch, Value box) {
   BoxMath m{k.b};
@@ -219,69 +306,53 @@ static Corners readBox(SingleKernel &k, NonMaxSuppressionOp op, Value batch, Val
   return {m.min(v[0], v[2]), m.min(v[1], v[3]), m.max(v[0], v[2]), m.max(v[1], v[3])};
 }
 
-/// The boxes overlap by more than `threshold` of their union.
-static Value overlaps(SingleKernel &k, const Corners &a, const Corners &c, Value threshold) {
-  BoxMath m{k.b};
-  Value zero = m.number(0);
-  Value height = m.sub(m.min(a.y2, c.y2), m.max(a.y1, c.y1)), width = m.sub(m.min(a.x2, c.x2), m.max(a.x1, c.x1));
-  Value sane = k.both(k.both(m.above(height, zero), m.above(width, zero)),
-                      k.both(m.above(m.area(a), zero), m.above(m.area(c), zero)));
-  Value common = m.mul(height, width), whole = m.sub(m.add(m.area(a), m.area(c)), common);
-  return k.both(sane, m.above(arith::DivFOp::create(k.b, common, whole), threshold));
-}
-
 static EmittedKernel emitSuppression(SingleKernel &k, NonMaxSuppressionOp op) {
+  DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getScores());
   Value count = k.size(sizes[2]), zero = k.fn.index(0), one = k.fn.index(1);
-  Value words = k.workspaceWords(), kept = k.mul(count, k.fn.index(2)); // behind the two halves of the sort
+  Value words = k.workspaceWords();
   Value most = k.indexElement(op.getMaxPerClass(), {});
   Value threshold = k.element(op.getIouThreshold(), {}), least = k.element(op.getScoreThreshold(), {});
   BoxMath m{k.b};
-  Value total =
-      k.fn.loop(zero, k.size(sizes[0]), 1, ValueRange{zero},
-                [&](Value batch, ValueRange outer) {
-                  return k.fn.loop(
-                      zero, k.size(sizes[1]), 1, outer, [&](Value kind, ValueRange before) -> SmallVector<Value> {
-                        auto score = [&](Value box) { return k.element(op.getScores(), {batch, kind, box}); };
-                        Value sorted = k.mergeSort(words, zero, count, [&](Value x, Value y) {
-                          return k.before(k.b.getF32Type(), score(x), score(y), /*descending=*/true);
-                        });
-                        // Boxes of this class that stay, by falling score.
-                        Value stayed =
-                            k.fn.loop(zero, count, 1, ValueRange{zero},
-                                      [&](Value rank, ValueRange carried) -> SmallVector<Value> {
-                                        Value number = carried.front(), box = k.loadWord(words, k.add(sorted, rank));
-                                        Value candidate = k.both(m.above(score(box), least), k.less(number, most));
-                                        Corners corners = readBox(k, op, batch, box);
-                                        Value no = arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 0);
-                                        Value looked = k.select(candidate, number, zero);
-                                        Value covered =
-                                            k.fn.loop(zero, looked, 1, ValueRange{no},
-                                                      [&](Value i, ValueRange found) -> SmallVector<Value> {
-                                                        Value other = k.loadWord(words, k.add(kept, i));
-                                                        Corners rival = readBox(k, op, batch, other);
-                                                        return {k.either(found.front(),
-                                                                         overlaps(k, corners, rival, threshold))};
-                                                      })
-                                                .front();
-                                        Value stays = k.both(candidate, k.negate(covered));
-                                        k.ifThen(stays, [&] {
-                                          k.storeWord(words, box, k.add(kept, number));
-                                          Value row = k.mul(k.add(before.front(), number), k.fn.index(3));
-                                          for (auto [column, value] :
-                                               llvm::enumerate(SmallVector<Value>{batch, kind, box}))
-                                            k.store(0, k.asInt64(value), k.add(row, k.fn.index(column)));
-                                        });
-                                        return {k.add(number, k.select(stays, one, zero))};
-                                      })
-                                .front();
-                        return {k.add(before.front(), stayed)};
-                      });
-                })
-          .front();
+  // In the workspace: boxes by falling score, what sorts them, the boxes that stay.
+  Type type = k.b.getF32Type();
+  KeyOrder order(k, type, /*descending=*/true, sizes[2], /*keepsAll=*/true, keyLanes(k.fn.spec.target(), type));
+  DimExpr behindOrder = dims.add(sizes[2], order.words());
+  KeptBoxes kept(k, k.size(behindOrder), sizes[2]);
+  auto keepOfClass = [&](Value batch, Value kind, Value before) {
+    auto score = [&](Value box) { return k.element(op.getScores(), {batch, kind, box}); };
+    order.emitPositions(count, zero, score);
+    // Those with too low a score come last.
+    Value candidates = k.fn.loop(zero, count, 1, ValueRange{zero},
+                                 [&](Value box, ValueRange found) -> SmallVector<Value> {
+                                   return {k.add(found[0], k.select(m.above(score(box), least), one, zero))};
+                                 })
+                           .front();
+    return k.whileLoop(
+        {zero, zero}, [&](ValueRange state) { return k.both(k.less(state[0], candidates), k.less(state[1], most)); },
+        [&](ValueRange state) -> SmallVector<Value> {
+          Value number = state[1], box = k.loadWord(words, state[0]);
+          Corners corners = readBox(k, op, batch, box);
+          Value stays = k.negate(kept.cover(corners, number, threshold));
+          k.ifThen(stays, [&] {
+            kept.add(corners, number);
+            Value row = k.mul(k.add(before, number), k.fn.index(3));
+            for (auto [column, value] : llvm::enumerate(SmallVector<Value>{batch, kind, box}))
+              k.store(0, k.asInt64(value), k.add(row, k.fn.index(column)));
+          });
+          return {k.add(state[0], one), k.add(number, k.select(stays, one, zero))};
+        })[1];
+  };
+  Value total = k.fn.loop(zero, k.size(sizes[0]), 1, ValueRange{zero},
+                          [&](Value batch, ValueRange outer) {
+                            return k.fn.loop(zero, k.size(sizes[1]), 1, outer,
+                                             [&](Value kind, ValueRange before) -> SmallVector<Value> {
+                                               return {k.add(before[0], keepOfClass(batch, kind, before[0]))};
+                                             });
+                          })
+                    .front();
   k.writeSizes({{0, 0, total}});
-  DimContext &dims = k.dims();
-  k.workspaceBytes = dims.mul(sizes[2], dims.constant(3 * 8));
+  k.workspaceBytes = dims.mul(dims.add(behindOrder, kept.words()), dims.constant(8));
   return k.finish({dims.mul(dims.product(sizes), dims.constant(3))});
 }
 
