@@ -34,6 +34,8 @@ public:
   void store(unsigned result, mlir::Value value, mlir::Value offset);
   mlir::Value loadResult(unsigned result, mlir::Value offset);
   bool isYielded(unsigned result) const { return !yields[result].empty(); }
+  /// The results of the kernel that a result of the root is.
+  llvm::ArrayRef<unsigned> resultsOf(unsigned result) const { return yields[result]; }
   /// The buffer of a result that is yielded, once.
   mlir::Value buffer(unsigned result) {
     assert(yields[result].size() == 1 && "a result that is yielded once");

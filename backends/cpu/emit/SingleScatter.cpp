@@ -2,7 +2,7 @@
 //
 // scatter_elements and scatter_nd: the operand is copied (by the schedule, unless result and operand are one buffer),
 // then updates are combined one after the other, so that equal positions combine in index order. Positions outside are
-// skipped.
+// skipped. Slices are combined in lanes along their last axis.
 //
 // Where single elements are updated, the positions of a run of updates are looked at in vectors before, and the updates
 // look at them one by one only where one is negative or outside.
@@ -60,7 +60,11 @@ private:
   /// `body(rest, from, to)` for the elements of a slice: its position, that in the updates, and the result's offset.
   void overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
                  llvm::function_ref<void(ArrayRef<Value> rest, ArrayRef<Value> from, Value to)> body);
+  /// `old` combined with `update`, scalars or vectors.
+  Value combined(Value old, Value update);
   void combineAt(Value to, Value update);
+  int64_t lanesOfSlice();
+  void combineSlice(ArrayRef<Value> index, ArrayRef<Value> place);
 
   void emitWide();
   void emitCounted(int64_t longest);
@@ -99,16 +103,53 @@ void ScatterEmitter::copyOperand() {
   k.nest(sizes, [&](ArrayRef<Value> at) { k.store(0, k.element(operand, at), k.fn.offset(at, sizes)); });
 }
 
+Value ScatterEmitter::combined(Value old, Value update) {
+  bool wide = isUnsigned(type);
+  Location loc = k.b.getLoc();
+  Value next = combine(k.b, loc, combiner(), type, widen(k.b, loc, old, accumulator, wide),
+                       widen(k.b, loc, update, accumulator, wide));
+  return narrow(k.b, loc, next, type);
+}
+
 /// result[to] = result[to] combined with `update`.
 void ScatterEmitter::combineAt(Value to, Value update) {
-  if (combiner() != Combiner::set) {
-    bool wide = isUnsigned(type);
-    Location loc = k.b.getLoc();
-    Value old = widen(k.b, loc, k.loadResult(0, to), accumulator, wide);
-    Value next = combine(k.b, loc, combiner(), type, old, widen(k.b, loc, update, accumulator, wide));
-    update = narrow(k.b, loc, next, type);
-  }
-  k.store(0, update, to);
+  k.store(0, combiner() == Combiner::set ? update : combined(k.loadResult(0, to), update), to);
+}
+
+/// Lanes along the last axis of slices; 1 where they are single elements, or cannot be built in lanes.
+int64_t ScatterEmitter::lanesOfSlice() {
+  if (slice.empty() || type.isInteger(1) || k.fn.spec.options.optLevel == 0 ||
+      !KernelElements(k.fn, 2).canBuild(updates))
+    return 1;
+  int64_t lanes = k.fn.spec.target().lanes(std::max(byteWidth(type), byteWidth(accumulator)));
+  DimExpr last = k.dims().resolve(slice.back());
+  while (last.isConstant() && lanes > last.constant() && lanes > 1)
+    lanes /= 2;
+  return lanes;
+}
+
+/// The result's slice at `place`, combined with the update at `index`.
+void ScatterEmitter::combineSlice(ArrayRef<Value> index, ArrayRef<Value> place) {
+  int64_t lanes = lanesOfSlice();
+  if (lanes == 1)
+    return overSlice(index, place,
+                     [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
+  k.nest(ArrayRef(slice).drop_back(), [&](ArrayRef<Value> rest) {
+    LaneLoop(k.fn, slice.back(), lanes).forEach([&](KernelElements &elements, Value column) {
+      auto at = [&](ArrayRef<Value> before) {
+        SmallVector<LaneIndex> position;
+        for (Value i : llvm::concat<const Value>(before, rest))
+          position.push_back(elements.uniform(i));
+        position.push_back(LaneLoop::at(elements, column));
+        return position;
+      };
+      Value update = elements.load(updates, at(index));
+      for (unsigned i : k.resultsOf(0)) {
+        Value next = combiner() == Combiner::set ? update : combined(elements.loadResult(i, at(place)), update);
+        elements.storeResult(i, next, at(place));
+      }
+    });
+  });
 }
 
 void ScatterEmitter::updateAt(ArrayRef<Value> index, bool isKnownInside, Update body) {
@@ -358,8 +399,7 @@ void ScatterEmitter::emitCounted(int64_t longest) {
       spill(number);
       memref::StoreOp::create(b, count(longest), counts, ValueRange{number});
     });
-    overSlice(index, place,
-              [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
+    combineSlice(index, place);
   });
   k.fn.loop(one, k.add(k.loadWord(words, zero), one), 1, [&](Value slot) {
     overSlot(slot, k.loadWord(words, k.add(k.size(groups()), slot)), [&](Value at, Value to) {
@@ -373,10 +413,7 @@ void ScatterEmitter::emitCounted(int64_t longest) {
 void ScatterEmitter::emit(int64_t longest) {
   if (longest != kNoBlocks)
     return isWide ? emitWide() : emitCounted(longest);
-  overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
-    overSlice(index, place,
-              [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
-  });
+  overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) { combineSlice(index, place); });
 }
 
 /// Updates of one place that are added one by one at most. Narrow floats would be rounded after each.
