@@ -342,6 +342,31 @@ void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes, bool run
     settleCarries(function, sizes);
 }
 
+/// Where most launches of a function are brief, their threads wait and pass each other what they have just written more
+/// than they compute: all but long launches then stay on the calling thread. Launches whose time is unknown stay out of
+/// account, and few of them pass little on.
+static void joinBriefLaunches(KernelLaunches &launches) {
+  constexpr double briefNs = 16000, longNs = 64000;
+  constexpr int64_t fewLaunches = 8;
+  auto mayFork = [](const KernelLaunch &launch) {
+    const KernelTraits &traits = launch.traits;
+    bool isOne = traits.chunks.isConstant() && traits.chunks.constant() <= 1;
+    return launch.backend.empty() && !isOne && !traits.isShort && traits.estimatedNs > 0;
+  };
+  double total = 0;
+  int64_t count = 0;
+  for (const auto &[kernel, launch] : launches)
+    if (mayFork(launch)) {
+      total += launch.traits.estimatedNs;
+      ++count;
+    }
+  if (count < fewLaunches || total >= briefNs * static_cast<double>(count))
+    return;
+  for (auto &[kernel, launch] : launches)
+    if (mayFork(launch) && launch.traits.estimatedNs < longNs)
+      launch.traits.isShort = true;
+}
+
 FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry,
                                             KernelTable &kernels, Weights &weights) {
   DimContext context;
@@ -373,6 +398,7 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
                  .wasInterrupted();
   if (!ok)
     return failure();
+  joinBriefLaunches(launches);
   std::optional<KeepReport> keeps;
   if (auto text = function->getAttrOfType<StringAttr>(kKeepAttr)) {
     std::string error;
