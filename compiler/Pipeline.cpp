@@ -3,6 +3,8 @@
 #include "compiler/Pipeline.h"
 #include "backends/schedule/Backend.h"
 #include "backends/schedule/ChooseSchedules.h"
+#include "ir/Normalization.h"
+#include "ir/Shape.h"
 #include "passes/FormKernels.h"
 #include "passes/LowerPrecision.h"
 #include "passes/Passes.h"
@@ -72,7 +74,8 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
     endPhase(pm);
     return;
   }
-  pm.addNestedPass<func::FuncOp>(createRecognizeAttention(keptComposites(targets))); // before its masks are evaluated
+  pm.addNestedPass<func::FuncOp>(createRecognizeAttention({.areConstantsKnown = false},
+                                                          keptComposites(targets))); // before its masks are evaluated
   pm.addNestedPass<func::FuncOp>(createMultiplyIntegers());                          // before weights are evaluated
   pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
   pm.addNestedPass<func::FuncOp>(createTrimFilters());
@@ -82,7 +85,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
   pm.addPass(createMergeEqualOps());
   pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
-  pm.addNestedPass<func::FuncOp>(createRecognizeAttention(keptComposites(targets)));
+  pm.addNestedPass<func::FuncOp>(createRecognizeAttention({}, keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   if (areHosts(targets)) // others write states beside the old ones, and a loop would copy both
@@ -152,6 +155,17 @@ void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phas
     buildFusedPhase(pm, options, targets);
 }
 
+/// Whether the host keeps an attention whose gradient, too, reads its sums.
+static bool keepsWithGradient(Operation *attention) {
+  OpBuilder b(attention->getContext());
+  b.setInsertionPointAfter(attention);
+  Value sums = cast<AttentionOp>(attention).getSums();
+  auto reader = ReshapeOp::create(b, attention->getLoc(), sums, Value(), cast<RankedTensorType>(sums.getType()));
+  bool isKept = schedule::hostBackend().keepsComposite(attention);
+  reader->erase();
+  return isKept;
+}
+
 LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &options) {
   PassManager pm(function.getContext(), func::FuncOp::getOperationName());
   pm.addPass(createRefineShapes());
@@ -160,7 +174,7 @@ LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &op
   pm.addPass(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
   if (options.optLevel > 0) // an op whose gradient is one, too
-    pm.addPass(createRecognizeAttention([](Operation *op) { return schedule::hostBackend().keepsComposite(op); }));
+    pm.addPass(createRecognizeAttention({}, keepsWithGradient));
   return pm.run(function);
 }
 

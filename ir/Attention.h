@@ -79,8 +79,8 @@ using AttentionFilter = llvm::function_ref<bool(mlir::Operation *)>;
 /// Makes an attention of `op` and what it reads where `op` is the second product of one: a product whose left operand
 /// is the softmax of a scaled product, with masks that are added or selected, and with keys that may be repeated for
 /// groups of heads. Sizes are known, types f32 or f64, and nobody else reads what lies between. False leaves `op` as it
-/// was.
-bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept);
+/// was. Unless `areConstantsKnown`, a bias that depends on no input is left for later: as a constant it may be a band.
+bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept, bool areConstantsKnown);
 
 } // namespace sinter
 

@@ -26,6 +26,7 @@ struct Found {
   SmallVector<Value> masks;  // booleans of what counts, likewise
   std::optional<double> otherwise;
   bool isNanZero = false; // rows that are no numbers give zeros
+  bool mayScale = false;  // queries or keys have a factor that is still to be computed
 };
 
 class Matcher {
@@ -33,12 +34,14 @@ public:
   explicit Matcher(DotGeneralOp product) : product(product), builder(product), c(product.getLoc(), builder) {}
   std::optional<Found> match();
   /// Builds it, asks `isKept`, and takes the product's place. False leaves the graph as it was.
-  bool rewrite(Found &found, AttentionFilter isKept);
+  bool rewrite(Found &found, AttentionFilter isKept, bool areConstantsKnown);
 
 private:
   bool readScores(Value scores);
   /// `value` without axes that only repeat it, in the rank of scores; null if it is no bias of them.
   Value narrowed(Value value);
+  /// The same of a `value` of the shape `from`, in which axes of size 1 repeat it.
+  Value regrouped(Value value, RankedTensorType from);
   Value withoutScale(Value value);
   Value build(const Turned &turned);
   Value withoutRepeats(Value keys, int64_t heads);
@@ -108,9 +111,10 @@ std::optional<Found> Matcher::match() {
 Value Matcher::narrowed(Value value) {
   if (elementTypeOf(value) != scoresType.getElementType() && !elementTypeOf(value).isInteger(1))
     return {};
-  SmallVector<int64_t> shape(scoresType.getRank(), 1);
+  RankedTensorType from = tensorTypeOf(value);
+  SmallVector<int64_t> shape(from.getRank(), 1);
   Value inner = value;
-  SmallVector<int64_t> axes = leadingAxes(scoresType.getRank());
+  SmallVector<int64_t> axes = leadingAxes(from.getRank());
   while (auto broadcast = inner.getDefiningOp<BroadcastOp>()) {
     SmallVector<int64_t> next;
     for (int64_t axis : broadcast.getAxes())
@@ -123,7 +127,40 @@ Value Matcher::narrowed(Value value) {
     return {};
   for (auto [k, axis] : llvm::enumerate(axes))
     shape[axis] = type.getDimSize(k);
-  return c.reshape(inner, RankedTensorType::get(shape, type.getElementType()));
+  return regrouped(c.reshape(inner, RankedTensorType::get(shape, type.getElementType())), from);
+}
+
+Value Matcher::regrouped(Value value, RankedTensorType from) {
+  if (from.getShape() == scoresType.getShape())
+    return value;
+  ArrayRef<int64_t> given = from.getShape().drop_back(2), wanted = scoresType.getShape().drop_back(2);
+  SmallVector<int64_t> full(tensorTypeOf(value).getShape()), shape;
+  // Axes go together whose products of sizes are equal, those of size 1 behind the last with the ones before them.
+  for (size_t i = 0, j = 0; i < given.size() || j < wanted.size();) {
+    size_t firstGiven = i, firstWanted = j;
+    int64_t left = i < given.size() ? given[i++] : 1, right = j < wanted.size() ? wanted[j++] : 1;
+    while (left != right && (left < right ? i < given.size() : j < wanted.size()))
+      left < right ? left *= given[i++] : right *= wanted[j++];
+    if (left != right)
+      return {};
+    bool repeats = llvm::all_of(ArrayRef(full).slice(firstGiven, i - firstGiven), [](int64_t n) { return n == 1; });
+    for (size_t k = firstGiven; k < i && !repeats; ++k)
+      full[k] = given[k];
+    for (size_t k = firstWanted; k < j; ++k)
+      shape.push_back(repeats ? 1 : wanted[k]);
+  }
+  auto wide = RankedTensorType::get(full, elementTypeOf(value));
+  if (value.getType() != wide)
+    value = c.make<BroadcastOp>(value, Value(), ValueRange(), leadingAxes(from.getRank()), wide);
+  llvm::append_range(shape, ArrayRef(full).take_back(2));
+  return c.reshape(value, RankedTensorType::get(shape, wide.getElementType()));
+}
+
+/// True for a reshape of leading axes: rows and keys stay what they are.
+static bool keepsRowsAndKeys(ReshapeOp reshape) {
+  RankedTensorType from = tensorTypeOf(reshape.getOperand()), to = reshape.getType();
+  return from.hasStaticShape() && to.hasStaticShape() && from.getRank() >= 3 && to.getRank() >= 3 &&
+         from.getShape().take_back(2) == to.getShape().take_back(2) && !llvm::is_contained(from.getShape(), 0);
 }
 
 /// Peels what is done to scores until their product: numbers that scale, masks and biases.
@@ -141,7 +178,7 @@ bool Matcher::readScores(Value scores) {
         while (Operation *op = value.getDefiningOp()) {
           if (isa<DotGeneralOp>(op))
             return true;
-          if (!isa<AddOp, MulOp, DivOp>(op))
+          if (!isa<AddOp, MulOp, DivOp, ReshapeOp>(op))
             return false;
           value = op->getOperand(0);
         }
@@ -177,8 +214,11 @@ bool Matcher::readScores(Value scores) {
         return false;
       found.scale /= *by;
       scores = divided.getLhs();
+    } else if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && keepsRowsAndKeys(reshape)) {
+      scores = reshape.getOperand();
     } else if (auto inner = dyn_cast<DotGeneralOp>(op)) {
-      if (inner.getLhsContract().size() != 1 || static_cast<int64_t>(inner.getLhsBatch().size()) != rank - 2 ||
+      if (inner.getType().getShape() != scoresType.getShape() || inner.getLhsContract().size() != 1 ||
+          static_cast<int64_t>(inner.getLhsBatch().size()) != rank - 2 ||
           elementTypeOf(inner.getLhs()) != scoresType.getElementType() ||
           elementTypeOf(inner.getRhs()) != scoresType.getElementType())
         return false;
@@ -197,6 +237,21 @@ bool Matcher::readScores(Value scores) {
   }
 }
 
+/// True for what will be a constant.
+static bool dependsOnNoInput(Value value) {
+  SmallVector<Value> work = {value};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || op->getNumRegions())
+      return false;
+    if (seen.insert(next).second)
+      llvm::append_range(work, op->getOperands());
+  }
+  return true;
+}
+
 /// `value` without factors that are one number, which go to the scale.
 Value Matcher::withoutScale(Value value) {
   Operation *op = value.getDefiningOp();
@@ -204,8 +259,10 @@ Value Matcher::withoutScale(Value value) {
     return value;
   if (auto scaled = dyn_cast<MulOp>(op)) {
     std::optional<double> left = uniformValue(scaled.getLhs()), right = uniformValue(scaled.getRhs());
-    if (!left && !right)
+    if (!left && !right) {
+      found.mayScale |= llvm::any_of(scaled->getOperands(), dependsOnNoInput);
       return value;
+    }
     found.scale *= left ? *left : *right;
     return withoutScale(left ? scaled.getRhs() : scaled.getLhs());
   }
@@ -277,37 +334,31 @@ Value Matcher::withoutRepeats(Value keys, int64_t heads) {
 
 /// Whether the back end keeps an attention of these types. It is asked about one that stands alone, as the products in
 /// the graph are still there.
-static bool isTaken(AttentionOp like, AttentionFilter isKept) {
+static bool isTaken(AttentionOp like, AttentionFilter isKept, bool areConstantsKnown) {
   if (!isKept)
     return true;
-  // What depends on no input will be a constant, which kernels of attention do not take; then it may be a band.
-  auto isConstant = [](Value value) {
-    SmallVector<Value> work = {value};
-    DenseSet<Value> seen;
-    while (!work.empty()) {
-      Value next = work.pop_back_val();
-      Operation *op = next.getDefiningOp();
-      if (!op || op->getNumRegions())
-        return false;
-      if (seen.insert(next).second)
-        llvm::append_range(work, op->getOperands());
-    }
-    return true;
-  };
-  if (llvm::any_of(like->getOperands(), isConstant))
+  // A bias that is still to be computed may be a band as a constant.
+  if (!areConstantsKnown && llvm::any_of(like->getOperands(), dependsOnNoInput))
     return false;
   Block alone;
   IRMapping mapping;
-  for (Value operand : like->getOperands())
-    mapping.map(operand, alone.addArgument(operand.getType(), operand.getLoc()));
   OpBuilder builder(like.getContext());
   builder.setInsertionPointToEnd(&alone);
+  for (Value operand : like->getOperands()) {
+    if (dependsOnNoInput(operand)) { // a back end may take no constant
+      auto zeros = DenseElementsAttr::get(tensorTypeOf(operand), builder.getZeroAttr(elementTypeOf(operand)));
+      mapping.map(operand,
+                  ConstantOp::create(builder, operand.getLoc(), TypeRange(operand.getType()), zeros)->getResult(0));
+    } else {
+      mapping.map(operand, alone.addArgument(operand.getType(), operand.getLoc()));
+    }
+  }
   Operation *copy = builder.clone(*like, mapping);
   ReshapeOp::create(builder, like.getLoc(), copy->getResult(0), Value(), tensorTypeOf(copy->getResult(0)));
   return isKept(copy);
 }
 
-bool Matcher::rewrite(Found &given, AttentionFilter isKept) {
+bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKnown) {
   found = given;
   int64_t rank = scoresType.getRank(), heads = scoresType.getDimSize(rank - 3);
   Operation *before = product->getPrevNode();
@@ -368,7 +419,7 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept) {
       made = previous;
     }
   };
-  if (!isTaken(attention, isKept)) {
+  if ((found.mayScale && !areConstantsKnown) || !isTaken(attention, isKept, areConstantsKnown)) {
     takeBack();
     return false;
   }
@@ -390,14 +441,14 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept) {
   return true;
 }
 
-bool sinter::recognizeAttention(Operation *op, AttentionFilter isKept) {
+bool sinter::recognizeAttention(Operation *op, AttentionFilter isKept, bool areConstantsKnown) {
   auto product = dyn_cast<DotGeneralOp>(op);
   if (!product)
     return false;
   Operation *before = product->getPrevNode();
   Matcher matcher(product);
   std::optional<Found> found = matcher.match();
-  if (found && matcher.rewrite(*found, isKept))
+  if (found && matcher.rewrite(*found, isKept, areConstantsKnown))
     return true;
   for (Operation *made = product->getPrevNode(); made != before;) { // reshapes of a bias
     Operation *previous = made->getPrevNode();

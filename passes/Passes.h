@@ -21,7 +21,7 @@ namespace sinter {
 using CompositeFilter = std::function<bool(mlir::Operation *)>;
 std::unique_ptr<mlir::Pass> createDecompose(CompositeFilter keep);
 /// Recognizes what `keep` says yes to.
-std::unique_ptr<mlir::Pass> createRecognizeAttention(CompositeFilter keep);
+std::unique_ptr<mlir::Pass> createRecognizeAttention(const RecognizeAttentionOptions &options, CompositeFilter keep);
 
 } // namespace sinter
 

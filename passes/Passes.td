@@ -96,10 +96,12 @@ def RecognizeAttention : Sinter_FunctionPass<"sinter-recognize-attention"> {
   let description = [{
     Requires: softmax is a composite (recognize-composites).  Ensures: a product whose left operand is the softmax of a
     scaled product, with masks and biases, is an attention, where the filter of
-    createRecognizeAttention(CompositeFilter) keeps that (without a filter: everywhere). Masks that are bands become
-    its attributes, keys that are repeated for groups of heads are not.
+    createRecognizeAttention(options, CompositeFilter) keeps that (without a filter: everywhere). Masks that are bands
+    become its attributes, keys that are repeated for groups of heads are not.
     (* example test/passes/recognize-attention.mlir *)
   }];
+  let options = [Option<"areConstantsKnown", "constants-known", "bool", "true",
+                        "what depends on no input is evaluated; otherwise a bias that does not is left for later">];
 }
 
 def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {

@@ -18,16 +18,17 @@ namespace {
 class RecognizeAttention : public sinter::impl::RecognizeAttentionBase<RecognizeAttention> {
 public:
   using RecognizeAttentionBase::RecognizeAttentionBase;
-  explicit RecognizeAttention(CompositeFilter filter) : filter(std::move(filter)) {}
+  RecognizeAttention(const RecognizeAttentionOptions &options, CompositeFilter filter)
+      : RecognizeAttentionBase(options), filter(std::move(filter)) {}
 
 private:
   void runOnOperation() override {
     // What an attention replaces comes before it.
     getOperation()->walk([&](Operation *op) {
       if (filter)
-        recognizeAttention(op, filter);
+        recognizeAttention(op, filter, areConstantsKnown);
       else
-        recognizeAttention(op, nullptr);
+        recognizeAttention(op, nullptr, areConstantsKnown);
     });
   }
 
@@ -35,6 +36,6 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Pass> sinter::createRecognizeAttention(CompositeFilter keep) {
-  return std::make_unique<RecognizeAttention>(std::move(keep));
+std::unique_ptr<Pass> sinter::createRecognizeAttention(const RecognizeAttentionOptions &options, CompositeFilter keep) {
+  return std::make_unique<RecognizeAttention>(options, std::move(keep));
 }

@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --sinter-recognize-attention --canonicalize | FileCheck %s
+// RUN: sinter-opt %s --sinter-recognize-attention=constants-known=false --canonicalize | FileCheck %s --check-prefix=EARLY
 
 // BERT: heads in the third axis, the quotient of scores, a mask that is added.
 // CHECK-LABEL: @quotient_and_mask
@@ -110,4 +111,55 @@ func.func @masks_that_are_no_bands(%q: tensor<2x2x4xf32>, %k: tensor<2x2x4xf32>)
   %7 = sinter.softmax %6 {axis = 2 : i64} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
   %8 = sinter.dot_general %7, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>} : (tensor<2x2x2xf32>, tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
   return %3, %8 : tensor<2x2x4xf32>, tensor<2x2x4xf32>
+}
+
+// Windows of two pictures: a mask of windows is added to scores that have pictures and windows in axes of their own.
+// CHECK-LABEL: @mask_of_windows
+// CHECK: %[[M:.*]] = sinter.broadcast %{{.*}}tensor<2x3x1x4x4xf32>
+// CHECK: %[[W:.*]] = sinter.reshape %[[M]] {type = tensor<6x1x4x4xf32>}
+// CHECK: %[[B:.*]] = sinter.add
+// CHECK: sinter.attention %arg0, %arg1, %arg2, %[[B]]
+// CHECK-NOT: sinter.softmax
+func.func @mask_of_windows(%q: tensor<6x2x4x8xf32>, %k: tensor<6x2x4x8xf32>, %v: tensor<6x2x4x8xf32>, %b: tensor<1x2x4x4xf32>, %m: tensor<3x4x4xf32>) -> tensor<6x2x4x8xf32> {
+  %0 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 3>} : (tensor<6x2x4x8xf32>, tensor<6x2x4x8xf32>) -> tensor<6x2x4x4xf32>
+  %1 = sinter.broadcast %b axes = [0, 1, 2, 3] {type = tensor<6x2x4x4xf32>} : (tensor<1x2x4x4xf32>) -> tensor<6x2x4x4xf32>
+  %2 = sinter.add %0, %1 : (tensor<6x2x4x4xf32>, tensor<6x2x4x4xf32>) -> tensor<6x2x4x4xf32>
+  %3 = sinter.reshape %2 {type = tensor<2x3x2x4x4xf32>} : (tensor<6x2x4x4xf32>) -> tensor<2x3x2x4x4xf32>
+  %4 = sinter.broadcast %m axes = [1, 3, 4] {type = tensor<2x3x2x4x4xf32>} : (tensor<3x4x4xf32>) -> tensor<2x3x2x4x4xf32>
+  %5 = sinter.add %3, %4 : (tensor<2x3x2x4x4xf32>, tensor<2x3x2x4x4xf32>) -> tensor<2x3x2x4x4xf32>
+  %6 = sinter.reshape %5 {type = tensor<6x2x4x4xf32>} : (tensor<2x3x2x4x4xf32>) -> tensor<6x2x4x4xf32>
+  %7 = sinter.softmax %6 {axis = 3 : i64} : (tensor<6x2x4x4xf32>) -> tensor<6x2x4x4xf32>
+  %8 = sinter.dot_general %7, %v {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 2>} : (tensor<6x2x4x4xf32>, tensor<6x2x4x8xf32>) -> tensor<6x2x4x8xf32>
+  return %8 : tensor<6x2x4x8xf32>
+}
+
+// A reshape that splits rows is none of leading axes.
+// CHECK-LABEL: @rows_are_split
+// CHECK-NOT: sinter.attention
+// CHECK: return
+func.func @rows_are_split(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %b: tensor<2x2x2x4xf32>) -> tensor<2x4x8xf32> {
+  %0 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 2>} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x2x2x4xf32>} : (tensor<2x4x4xf32>) -> tensor<2x2x2x4xf32>
+  %2 = sinter.add %1, %b : (tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
+  %3 = sinter.reshape %2 {type = tensor<2x4x4xf32>} : (tensor<2x2x2x4xf32>) -> tensor<2x4x4xf32>
+  %4 = sinter.softmax %3 {axis = 2 : i64} : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+  %5 = sinter.dot_general %4, %v {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>} : (tensor<2x4x4xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %5 : tensor<2x4x8xf32>
+}
+
+// What no input reaches is a constant later: a factor goes to the scale then.
+// CHECK-LABEL: @factor_to_be_computed
+// CHECK: sinter.attention
+// EARLY-LABEL: @factor_to_be_computed
+// EARLY-NOT: sinter.attention
+// EARLY: return
+func.func @factor_to_be_computed(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
+  %four = sinter.constant dense<4.0> : tensor<f32>
+  %two = sinter.sqrt %four : (tensor<f32>) -> tensor<f32>
+  %f = sinter.broadcast %two axes = [] {type = tensor<2x5x4xf32>} : (tensor<f32>) -> tensor<2x5x4xf32>
+  %s = sinter.mul %q, %f : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  %0 = sinter.dot_general %s, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 2>} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %1 = sinter.softmax %0 {axis = 2 : i64} : (tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %2 = sinter.dot_general %1, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>} : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %2 : tensor<2x5x4xf32>
 }
