@@ -9,6 +9,8 @@
 #include "ir/Shape.h"
 #include "ir/reference/Loops.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace sinter;
 
@@ -31,6 +33,36 @@ bool sinter::givesRowsOfCache(Operation *op) {
          llvm::all_of(rows->getUses(), [](OpOperand &use) {
            return isa<AttentionOp>(use.getOwner()) && (use.getOperandNumber() == 1 || use.getOperandNumber() == 2);
          });
+}
+
+bool sinter::movesWholeRows(Operation *op) {
+  if (!isa<TransposeOp, SliceOp, GatherOp>(op) || !ranked(op->getOperand(0).getType()).hasStaticShape())
+    return false;
+  RankedTensorType from = ranked(op->getOperand(0).getType());
+  int64_t last = from.getRank() - 1;
+  if (auto transpose = dyn_cast<TransposeOp>(op))
+    return last >= 0 && transpose.getPermutation().back() == last;
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return last >= 0 && slice.getSteps().back() == 1 &&
+           llvm::all_of(slice.getSteps(), [](int64_t step) { return step > 0; });
+  auto gather = cast<GatherOp>(op);
+  auto axis = static_cast<int64_t>(gather.getAxis());
+  DenseElementsAttr position;
+  if (axis >= last || ranked(gather.getPositions().getType()).getRank() != 0 ||
+      !matchPattern(gather.getPositions(), m_Constant(&position)))
+    return false;
+  int64_t number = position.getSplatValue<APInt>().getSExtValue();
+  return number >= 0 && number < from.getDimSize(axis);
+}
+
+bool sinter::readsByRows(OpOperand &use) { return isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3; }
+
+Operation *sinter::orderOfRows(Operation *op) {
+  auto attention = dyn_cast<AttentionOp>(op);
+  if (!attention || !attention.getResult().hasOneUse())
+    return nullptr;
+  Operation *user = *attention.getResult().user_begin();
+  return isa<TransposeOp>(user) && movesWholeRows(user) ? user : nullptr;
 }
 
 //===- shape ---------------------------------------------------------------------------------===//

@@ -72,6 +72,17 @@ struct GatheredRows {
 /// that reads them where they are does without it.
 bool givesRowsOfCache(mlir::Operation *op);
 
+/// True when `op` only says where rows of its first operand lie: a transpose that keeps the last axis last, a slice
+/// that takes neighbours of the last axis, or a gather of one constant position of another axis. Of known sizes.
+bool movesWholeRows(mlir::Operation *op);
+
+/// True when an attention reads queries, keys or values by `use`: a kernel of it may read their rows where they lie.
+bool readsByRows(mlir::OpOperand &use);
+
+/// The transpose of whole rows that alone reads the result of `op`, an attention: a kernel of it may write rows where
+/// they go. Null where there is none.
+mlir::Operation *orderOfRows(mlir::Operation *op);
+
 /// Asks whether an attention, which stands outside of any function, is better than the ops that it would replace. Null:
 /// always.
 using AttentionFilter = llvm::function_ref<bool(mlir::Operation *)>;

@@ -46,7 +46,8 @@ def AttentionOp : Sinter_Composite<"attention"> {
 
     Row i counts the keys from i - `before` to i + `after`; without either, all on that side. So `after = 0` is a causal
     mask, `before = w - 1` with it a sliding window of w keys, and `after = p` is causal behind p keys of the past. A row
-    that counts no key of several is NaN.
+    that counts no key of several is NaN. A key whose exponential is below the least normal number of the type that is
+    computed in, against the greatest of its row, may count as none (a bias of -100 leaves 4e-44 of f32).
 
     Keys and values may have fewer heads (sizes of the last leading axis): each serves as many heads of q, in order.
 

@@ -171,6 +171,7 @@ private:
   void findStateUpdates();
   void growEpilogue(unsigned number);
   void addNarrowResults(unsigned number, Value value);
+  void growTransposed(unsigned number);
   bool isReadFromLarge(Operation *op);
   void place(Operation *op);
   unsigned startGroup(Operation *op);
@@ -346,6 +347,8 @@ void Planner::growEpilogue(unsigned number) {
   case KernelTemplate::reduce:
   case KernelTemplate::row:
     break;
+  case KernelTemplate::attention:
+    return growTransposed(number);
   default:
     return;
   }
@@ -396,6 +399,18 @@ void Planner::growEpilogue(unsigned number) {
     home[member] = number;
   }
   addNarrowResults(number, members[committed - 1]->getResult(0));
+}
+
+/// Attention of the host writes its rows where a transpose that alone reads them would bring them.
+void Planner::growTransposed(unsigned number) {
+  Group &group = groups[number];
+  Operation *order = orderOfRows(group.root);
+  if (options.maxOps < 2 || !order || hasDevices(order) || groupsOf.contains(order))
+    return;
+  group.ops.insert(order);
+  group.epilogue.insert(order);
+  groupsOf[order].push_back(number);
+  home[order] = number;
 }
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
@@ -537,6 +552,12 @@ bool Planner::canJoin(Operation *op, Group &group) {
       return false;
     if (readsOnlySizes(use) || isFilterOrder(op) || (hasDevices(op) && givesRowsOfCache(op)))
       continue;
+    if (group.root && templateOf(group.root) == KernelTemplate::attention) {
+      bool isRead = user == group.root ? readsByRows(use) : !group.epilogue.contains(user);
+      if (!isRead || hasDevices(op) || !movesWholeRows(op))
+        return false;
+      continue;
+    }
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
       if (isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use) || isOfFloat8(use))))

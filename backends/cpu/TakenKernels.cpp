@@ -15,5 +15,5 @@ bool cpu::takesKernel(KernelOp kernel, ShapeAnalysis &sizes) {
     return true;         // has an emitter, or is not supported at all
   KernelOptions options; // no form asks for a target
   KernelSpec spec(kernel, options, &sizes);
-  return isGeneral(spec) || isRow(spec) || isWindow(spec) || isBlockDot(spec);
+  return isGeneral(spec) || isRow(spec) || isWindow(spec) || isBlockDot(spec) || isAttentionKernel(spec);
 }

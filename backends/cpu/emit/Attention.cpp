@@ -13,12 +13,20 @@
 // takes before the next ones. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0 / 0,
 // as a softmax of -inf alone is.
 //
+// Where one block holds all keys, nothing is carried from one to the next: rows go by in strips whose scores stay in
+// the first-level cache, and y is written once, times 1 / l.
+//
+// A share below the least normal number counts as none: y differs by less than n times that number of the greatest v,
+// and the units that multiply take a hundred times as long for what is smaller (-100 as a mask makes shares of 4e-44).
+//
 //   tile      rows and vectors of a register tile, keys of a block      chunk     rows that share a block of keys
 
 #include "backends/cpu/emit/AttentionBlocks.h"
 #include "backends/cpu/emit/AttentionForm.h"
+#include "backends/cpu/emit/AttentionPlaces.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
+#include "ir/Elementwise.h"
 #include "ir/Normalization.h"
 #include "ir/Shape.h"
 
@@ -27,14 +35,17 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 namespace {
-/// With fewer rows or keys the scores take little memory, and two products and a softmax are faster.
-constexpr int64_t kLeastRows = 64, kLeastKeys = 1024;
+/// With fewer rows keys are turned in vain: two products and a softmax are faster.
+constexpr int64_t kLeastRows = 16, kLeastKeys = 16;
+/// Where keys are several blocks, scores of fewer take little memory, and two products and a softmax are faster.
+constexpr int64_t kLeastBlockRows = 64, kLeastBlockKeys = 1024;
 /// What may be forced: a row of scores is in registers while its softmax is formed.
 constexpr int64_t kMostKeys = 256;
 
 class AttentionEmitter : AttentionBlocks {
 public:
-  AttentionEmitter(SingleKernel &k, AttentionOp op, const ProductForm &form) : AttentionBlocks(k, op, form, 3), op(op) {
+  AttentionEmitter(SingleKernel &k, AttentionOp op, const ProductForm &form)
+      : AttentionBlocks(k, op, form, 3), op(op), resultPlace(placeOfResult(k.fn.spec, op->getResult(0))) {
     ScheduleAttr schedule = k.fn.spec.schedule();
     keys = schedule.getTile()[2];
     blockRows = schedule.getChunk();
@@ -44,6 +55,17 @@ public:
       resultWidth = index(static_cast<int64_t>(llvm::alignTo(widthSize.constant(), panel)));
     else
       resultWidth = width;
+    for (unsigned i = 0; i < 3; ++i) {
+      operandPlaces.push_back(*placeOfInput(k.fn.spec, op->getOperand(i)));
+      if (operandPlaces.back().isMoved)
+        pitches[i] = k.size(operandPlaces.back().strides.rbegin()[1]);
+    }
+    resultPitch = resultPlace.isMoved ? k.size(resultPlace.strides.rbegin()[1]) : width;
+    isWhole = !isShort() && keySize.isConstant() && keySize.constant() > 0 && keySize.constant() <= keys;
+    scoreVectors = isWhole ? llvm::divideCeil(keySize.constant(), lanes) : keys / lanes;
+    if (isWhole) // a strip in a quarter of the first-level cache
+      stripRows = std::clamp<int64_t>(k.fn.spec.target().l1Bytes / 4 / (keys * byteWidth(type)) / tileRows * tileRows,
+                                      tileRows, llvm::alignTo(blockRows, tileRows));
   }
   void emit();
 
@@ -63,12 +85,13 @@ private:
     Right values;
   };
 
-  void formScores(const Rows &at, const Block &block, Value column, Value row, int64_t rows);
+  void formScores(const Rows &at, const Block &block, Value column, int64_t wide, Value row, int64_t rows);
   Value greater(Value x, Value y);
   Value greatestLane(Value lanesOf);
   void updateSoftmax(const Rows &at, Value row);
   void addValues(const Rows &at, const Block &block, Value row, int64_t rows);
   SmallVector<Value> scoresFrom(Value first);
+  Value shareOf(Value distance);
   Value sharesFrom(Value first, ArrayRef<Value> distances);
   // By tiles. Scores lack their factor, if it is positive and there is no bias.
   bool isUnscaled() { return op.getScale().convertToDouble() > 0 && !bias; }
@@ -78,25 +101,36 @@ private:
   void updateStrip(const Rows &at, Value row, Value rows);
   void finishRow(const Rows &at, Value row);
   void emitRows(const Rows &at);
+  // Where all keys are one block.
+  void formShares(const Rows &at, Value row);
+  void emitStrips(const Rows &at);
+  Value headOffset(const AttentionPlace &place, Value head, bool isOfKeys, Value size);
 
   AttentionOp op;
   int64_t keys, blockRows, pitch; // pitch: from row to row of scores
-  Value resultWidth;              // and of y
+  Value resultWidth;              // elements of a row of y
+  SmallVector<AttentionPlace, 3> operandPlaces;
+  AttentionPlace resultPlace;
+  Value resultPitch; // from row to row of the result
+  bool isWhole = false;
+  int64_t scoreVectors;  // of a row of scores
+  int64_t stripRows = 0; // whose scores are formed before their shares are multiplied, there
 };
 } // namespace
 
-/// s for `rows` rows and a register tile of keys from `column` of the block on, -inf behind the last key and for keys
-/// that a row does not count.
-void AttentionEmitter::formScores(const Rows &at, const Block &block, Value column, Value row, int64_t rows) {
+/// s for `rows` rows and `wide` vectors of keys from `column` of the block on, where a panel begins, -inf behind the
+/// last key and for keys that a row does not count.
+void AttentionEmitter::formScores(const Rows &at, const Block &block, Value column, int64_t wide, Value row,
+                                  int64_t rows) {
   auto place = [&](int64_t r) { return k.add(at.scores, k.add(k.mul(k.add(row, index(r)), index(keys)), column)); };
   Value first = k.add(at.row, row), from = k.add(block.key, column);
   auto multiply = [&] {
-    SmallVector<Value> sums = timesPanel(at.left, row, rows, panelOf(at.turned, column, depthSize), depthSize);
+    SmallVector<Value> sums = timesPanel(at.left, row, rows, panelOf(at.turned, column, depthSize), depthSize, wide);
     Value scale = spread(number(op.getScale().convertToDouble())), infinity = spread(never());
-    for (int64_t v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < wide; ++v) {
       Value lane = index(v * lanes), mask = firstLanes(k.max(k.sub(block.count, k.add(column, lane)), index(0)));
       for (int64_t r = 0; r < rows; ++r) {
-        Value score = arith::MulFOp::create(b, sums[r * vectors + v], scale);
+        Value score = arith::MulFOp::create(b, sums[r * wide + v], scale);
         if (at.bias) {
           Value offset = biasRow ? k.add(at.bias, k.mul(k.add(row, index(r)), biasRow)) : at.bias;
           score = arith::AddFOp::create(b, score, biasLanes(offset, k.add(from, lane), mask, infinity));
@@ -115,7 +149,7 @@ void AttentionEmitter::formScores(const Rows &at, const Block &block, Value colu
     return multiply();
   k.ifThen(outside, [&] {
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
+      for (int64_t v = 0; v < wide; ++v)
         store(spread(never()), work, k.add(place(r), index(v * lanes)));
   });
   k.ifThen(k.negate(outside), multiply);
@@ -141,7 +175,7 @@ Value AttentionEmitter::greatestLane(Value lanesOf) {
 /// What lies from `first` on, a row of scores.
 SmallVector<Value> AttentionEmitter::scoresFrom(Value first) {
   SmallVector<Value> scores;
-  for (int64_t v = 0; v < keys / lanes; ++v)
+  for (int64_t v = 0; v < scoreVectors; ++v)
     scores.push_back(load(work, k.add(first, index(v * lanes))));
   return scores;
 }
@@ -159,11 +193,20 @@ static Value combine(SmallVector<Value> values, function_ref<Value(Value, Value)
   return values.front();
 }
 
+/// exp of a distance from the greatest score, or 0 where that is below the least normal number.
+Value AttentionEmitter::shareOf(Value distance) {
+  auto like = [&](double value) { return isa<VectorType>(distance.getType()) ? spread(number(value)) : number(value); };
+  double least = std::log(APFloat::getSmallestNormalized(cast<FloatType>(type).getFloatSemantics()).convertToDouble());
+  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, distance, like(least));
+  Value share = math::ExpOp::create(b, k.select(isLess, like(least), distance));
+  return k.select(isLess, like(0), share);
+}
+
 /// p in place of scores from `first` on; returns the sum, which is that of p before they are rounded.
 Value AttentionEmitter::sharesFrom(Value first, ArrayRef<Value> distances) {
   SmallVector<Value> shares;
   for (auto [v, distance] : llvm::enumerate(distances)) {
-    shares.push_back(math::ExpOp::create(b, distance));
+    shares.push_back(shareOf(distance));
     store(rounded(shares.back()), held, k.add(heldPlace(first), index(static_cast<int64_t>(v) * lanes)));
   }
   Value sum = combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
@@ -182,7 +225,7 @@ void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
   for (Value &score : scores)
     score = arith::SubFOp::create(b, score, spread(shift));
   Value sum = sharesFrom(first, scores);
-  Value factor = math::ExpOp::create(b, arith::SubFOp::create(b, old, shift));
+  Value factor = shareOf(arith::SubFOp::create(b, old, shift));
   Value total = scalar(work, k.add(at.total, row));
   total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor), sum);
   store(greatest, work, k.add(at.greatest, row));
@@ -204,8 +247,8 @@ void AttentionEmitter::addValues(const Rows &at, const Block &block, Value row, 
     low = k.min(k.max(k.sub(firstKey(first), block.key), index(0)), high);
     high = k.min(k.max(k.sub(keysEnd(first, rows), block.key), low), high);
   }
-  addProduct(at.y.from(*this, k.mul(row, width)), held, shares, hasPairs() ? index(form.kPack) : Value(), block.values,
-             low, high, keys, factors);
+  addProduct(at.y.from(*this, k.mul(row, at.y.pitch)), held, shares, hasPairs() ? index(form.kPack) : Value(),
+             block.values, low, high, isWhole ? keySize.constant() : keys, factors, /*begins=*/isWhole);
 }
 
 /// What a block of keys adds to 32 rows from `row` of their block on, by tiles.
@@ -297,7 +340,7 @@ void AttentionEmitter::updateStrip(const Rows &at, Value row, Value rows) {
     Value shift = k.select(isNone, spread(number(0)), greatest);
     store(greatest, work, k.add(at.greatest, inBlock));
     store(shift, work, k.add(at.shifts, index(v)));
-    store(math::ExpOp::create(b, arith::SubFOp::create(b, old, shift)), work, k.add(at.factors, inBlock));
+    store(shareOf(arith::SubFOp::create(b, old, shift)), work, k.add(at.factors, inBlock));
   }
   k.fn.loop(index(0), rows, 1, [&](Value line) {
     Value place = k.add(at.scores, k.mul(line, index(pitch))), inBlock = k.add(row, line);
@@ -322,7 +365,7 @@ void AttentionEmitter::updateStrip(const Rows &at, Value row, Value rows) {
 /// y / l, and m + log(l).
 void AttentionEmitter::finishRow(const Rows &at, Value row) {
   Value total = scalar(work, k.add(at.total, row));
-  Sums y = at.y.from(*this, k.mul(row, resultWidth));
+  Sums y = at.y.from(*this, k.mul(row, at.y.pitch));
   auto divide = [&](Value value, Value by, Value place) {
     store(arith::DivFOp::create(b, value, by), y.buffer, place);
   };
@@ -333,7 +376,7 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
         [&](Value i) { divide(scalar(y.buffer, k.add(y.first, i)), total, k.add(y.first, i)); });
   });
   if (isShort())
-    narrowSums(y, k.buffer(0), k.add(at.result, k.mul(row, width)), width);
+    narrowSums(y, k.buffer(0), k.add(at.result, k.mul(row, resultPitch)), width);
   if (at.sums) {
     Value greatest = scalar(work, k.add(at.greatest, row));
     Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
@@ -342,8 +385,59 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
   }
 }
 
+/// p in place of s, and 1 / l of a row, all keys of which are there.
+void AttentionEmitter::formShares(const Rows &at, Value row) {
+  Value first = k.add(at.scores, k.mul(row, index(keys)));
+  SmallVector<Value> scores = scoresFrom(first);
+  Value greatest = greatestLane(combine(scores, [&](Value x, Value y) { return greater(x, y); }));
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
+  Value shift = spread(k.select(isNone, number(0), greatest));
+  for (Value &score : scores)
+    score = arith::SubFOp::create(b, score, shift);
+  Value total = sharesFrom(first, scores);
+  store(arith::DivFOp::create(b, number(1), total), work, k.add(at.factors, row));
+  if (at.sums) {
+    Value sum = arith::AddFOp::create(b, greatest, math::LogOp::create(b, total));
+    k.store(1, k.select(isNone, greatest, sum), k.add(at.sums, row));
+  }
+}
+
+/// The rows of a block where one block holds all keys.
+void AttentionEmitter::emitStrips(const Rows &at) {
+  turn(1, at.key, depthSize, index(keySize.constant()), at.turned);
+  Block block{index(0), index(keySize.constant()),
+              rightRows(2, at.value, index(keySize.constant()), widthSize, at.values)};
+  k.fn.loop(index(0), at.count, stripRows, [&](Value line) {
+    Rows strip = at;
+    strip.row = k.add(at.row, line);
+    strip.count = k.min(k.sub(at.count, line), index(stripRows));
+    strip.left.first = k.add(at.left.first, k.mul(line, at.left.pitch));
+    strip.y = at.y.from(*this, k.mul(line, at.y.pitch));
+    if (at.sums)
+      strip.sums = k.add(at.sums, line);
+    if (at.bias && biasRow)
+      strip.bias = k.add(at.bias, k.mul(line, biasRow));
+    auto formPanel = [&](Value column, int64_t wide) {
+      forTiles(index(0), strip.count,
+               [&](Value row, int64_t rows) { formScores(strip, block, column, wide, row, rows); });
+    };
+    int64_t wholePanels = scoreVectors / vectors * panel;
+    k.fn.loop(index(0), index(wholePanels), panel, [&](Value column) { formPanel(column, vectors); });
+    if (scoreVectors % vectors)
+      formPanel(index(wholePanels), scoreVectors % vectors);
+    k.fn.loop(index(0), strip.count, 1, [&](Value row) { formShares(strip, row); });
+    forTiles(index(0), strip.count, [&](Value row, int64_t rows) { addValues(strip, block, row, rows); });
+  });
+}
+
 void AttentionEmitter::emitRows(const Rows &at) {
-  clearSums(at.y, k.mul(at.count, resultWidth));
+  if (isWhole)
+    return emitStrips(at);
+  if (resultPlace.isMoved && !isShort())
+    k.fn.loop(index(0), at.count, 1,
+              [&](Value row) { clearSums(at.y.from(*this, k.mul(row, at.y.pitch)), resultWidth); });
+  else
+    clearSums(at.y, k.mul(at.count, resultWidth));
   fill(work, at.greatest, at.count, never());
   fill(work, at.total, at.count, number(0));
   Value low = index(0), high = keyCount;
@@ -354,13 +448,15 @@ void AttentionEmitter::emitRows(const Rows &at) {
   k.fn.loop(low, high, keys, [&](Value key) {
     Value count = k.min(k.sub(high, key), index(keys));
     auto take = [&] {
-      turn(1, k.add(at.key, k.mul(key, depth)), depthSize, count, at.turned);
-      Block block{key, count, rightRows(2, k.add(at.value, k.mul(key, width)), count, widthSize, at.values)};
+      turn(1, k.add(at.key, k.mul(key, pitchOf(1, depthSize))), depthSize, count, at.turned);
+      Value values = k.add(at.value, k.mul(key, pitchOf(2, widthSize)));
+      Block block{key, count, rightRows(2, values, count, widthSize, at.values)};
       if (form.isTiled())
         return k.fn.loop(index(0), at.count, tileRows, [&](Value row) { takeStrip(at, block, row); });
       // Keys of one register tile stay in the first-level cache while the rows go by.
       k.fn.loop(index(0), index(keys), panel, [&](Value column) {
-        forTiles(index(0), at.count, [&](Value row, int64_t rows) { formScores(at, block, column, row, rows); });
+        forTiles(index(0), at.count,
+                 [&](Value row, int64_t rows) { formScores(at, block, column, vectors, row, rows); });
       });
       k.fn.loop(index(0), at.count, 1, [&](Value row) { updateSoftmax(at, row); });
       forTiles(index(0), at.count, [&](Value row, int64_t rows) { addValues(at, block, row, rows); });
@@ -373,6 +469,19 @@ void AttentionEmitter::emitRows(const Rows &at) {
   k.fn.loop(index(0), at.count, 1, [&](Value row) { finishRow(at, row); });
 }
 
+/// The first element of a head, whose matrix has `size` elements where it is not moved.
+Value AttentionEmitter::headOffset(const AttentionPlace &place, Value head, bool isOfKeys, Value size) {
+  if (!place.isMoved)
+    return k.mul(isOfKeys ? arith::DivUIOp::create(b, head, index(groups)).getResult() : head, size);
+  SmallVector<Value> position = k.fn.delinearize(head, batch);
+  if (isOfKeys && groups > 1)
+    position.back() = arith::DivUIOp::create(b, position.back(), index(groups));
+  Value offset = k.size(place.first);
+  for (auto [i, stride] : llvm::zip(position, place.strides))
+    offset = k.add(offset, k.mul(i, k.size(stride)));
+  return offset;
+}
+
 void AttentionEmitter::emit() {
   DimContext &dims = k.dims();
   DimExpr blocks = dims.ceilDiv(rowSize, dims.constant(blockRows)), tasks = dims.mul(dims.product(batch), blocks);
@@ -383,7 +492,7 @@ void AttentionEmitter::emit() {
     elements = dims.add(elements, count);
     return place;
   };
-  int64_t scoreRows = form.isTiled() ? tileRows : blockRows;
+  int64_t scoreRows = form.isTiled() ? tileRows : isWhole ? stripRows : blockRows;
   Value turned = reserve(turnedRoom(keys, depthSize)), scores = reserve(dims.constant(scoreRows * pitch));
   Value greatest = reserve(dims.constant(blockRows)), total = reserve(dims.constant(blockRows));
   Value factors = reserve(dims.constant(blockRows)), ofStrip = reserve(dims.constant(tiles ? 3 * tileRows : 0));
@@ -405,11 +514,14 @@ void AttentionEmitter::emit() {
     at.row = k.mul(k.sub(task, k.mul(head, blockCount)), index(blockRows));
     at.count = k.min(k.sub(rowCount, at.row), index(blockRows));
     Value rows = k.add(k.mul(head, rowCount), at.row);
-    Value keysBefore = k.mul(arith::DivUIOp::create(b, head, index(groups)), keyCount);
-    at.query = k.mul(rows, depth);
-    at.result = k.mul(rows, width);
-    at.key = k.mul(keysBefore, depth);
-    at.value = k.mul(keysBefore, width);
+    auto rowOf = [&](Value first, Value pitch) { return k.add(first, k.mul(at.row, pitch)); };
+    auto operandOf = [&](unsigned i, bool isOfKeys, Value count, Value columns) {
+      return headOffset(operandPlaces[i], head, isOfKeys, k.mul(count, columns));
+    };
+    at.query = rowOf(operandOf(0, false, rowCount, depth), pitchOf(0, depthSize));
+    at.result = rowOf(headOffset(resultPlace, head, false, k.mul(rowCount, width)), resultPitch);
+    at.key = operandOf(1, true, keyCount, depth);
+    at.value = operandOf(2, true, keyCount, width);
     if (op.getSums() && k.isYielded(1))
       at.sums = rows;
     if (bias)
@@ -423,11 +535,11 @@ void AttentionEmitter::emit() {
     at.greatestOfStrip = placeOf(ofStrip);
     at.shifts = k.add(at.greatestOfStrip, index(tileRows));
     at.added = k.add(at.shifts, index(tileRows));
-    at.y = {k.buffer(0), at.result, Value()};
+    at.y = {k.buffer(0), at.result, Value(), resultPitch};
     if (isShort()) {
       at.queries = placeOf(queries);
       at.values = placeOf(values);
-      at.y = {work, placeOf(grown), Value()};
+      at.y = {work, placeOf(grown), Value(), resultWidth};
     }
     at.left = leftRows(0, at.query, at.count, depthSize, at.queries);
     emitRows(at);
@@ -439,18 +551,33 @@ void AttentionEmitter::emit() {
 
 //===- plan ----------------------------------------------------------------------------------===//
 
+/// True when sums of logarithms have a reader that wants more than whether they are numbers: a gradient, which does
+/// without shares that were kept.
+static bool readsSums(AttentionOp attention) {
+  Value sums = attention.getSums();
+  return sums && llvm::any_of(sums.getUsers(), [&](Operation *user) {
+           return !isa<SubOp>(user) || user->getOperand(0) != sums || user->getOperand(1) != sums;
+         });
+}
+
 bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   if (!isa<AttentionOp, AttentionGradientOp>(op) || !isAttentionOfFloats(op))
     return false;
   Value queries = op->getOperand(0), keyMatrix = op->getOperand(1);
   RankedTensorType query = tensorTypeOf(queries), key = tensorTypeOf(keyMatrix);
   int64_t rows = query.getDimSize(query.getRank() - 2), keys = key.getDimSize(key.getRank() - 2);
-  if (!query.hasStaticShape() || !key.hasStaticShape() || rows < kLeastRows || keys < kLeastKeys)
+  if (!query.hasStaticShape() || !key.hasStaticShape())
+    return false;
+  auto attention = dyn_cast<AttentionOp>(op);
+  bool isOneBlock = attention && rows >= kLeastRows && keys >= kLeastKeys && keys <= kMostKeys &&
+                    getElementTypeOrSelf(query).getIntOrFloatBitWidth() >= 32 && !readsSums(attention);
+  if (!isOneBlock && (rows < kLeastBlockRows || keys < kLeastBlockKeys))
     return false;
   // A kernel writes sums of logarithms beside the result only.
-  if (auto attention = dyn_cast<AttentionOp>(op); attention && attention.getResult().use_empty())
+  if (attention && attention.getResult().use_empty())
     return false;
-  if (llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; }))
+  if (llvm::any_of(op->getOperands().take_front(3),
+                   [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; }))
     return false;
   return llvm::none_of(queries.getUsers(), [&](Operation *user) {
     auto product = dyn_cast<DotGeneralOp>(user);
@@ -458,13 +585,24 @@ bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   });
 }
 
+/// Rows of a block, of equal ones where that many are known.
+static int64_t evenRows(KernelSpec &spec, AttentionOp root, int64_t most) {
+  DimExpr known = spec.dims.resolve(spec.sizes->dims(root.getQuery()).rbegin()[1]);
+  most = std::max<int64_t>(most / 6 * 6, 6);
+  if (!known.isConstant() || known.constant() <= most)
+    return most;
+  return llvm::alignTo(llvm::divideCeil(known.constant(), llvm::divideCeil(known.constant(), most)), 6);
+}
+
 Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
-  auto root = dyn_cast_or_null<AttentionOp>(singleRoot(spec));
+  auto root = cast_or_null<AttentionOp>(attentionRoot(spec));
   if (!root || !isAttentionOfFloats(root))
-    return Plan::refuse("it is no attention of floats alone");
-  if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
-    return Plan::refuse("an operand is computed");
-  if (llvm::count(yieldsOf(spec), root.getResult()) != 1 || llvm::count(yieldsOf(spec), root.getSums()) > 1)
+    return Plan::refuse("it is no attention of floats alone, of what the kernel is given by rows");
+  auto yields = [&](unsigned result) {
+    return llvm::count_if(llvm::seq(spec.kernel.getNumResults()),
+                          [&](unsigned i) { return rootResult(spec, root, i).getResultNumber() == result; });
+  };
+  if (yields(0) != 1 || yields(1) > 1)
     return Plan::refuse("its result is not yielded once");
   Plan plan;
   ProductForm form = attentionForm(spec, root);
@@ -475,17 +613,20 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   int64_t keys = std::min(kMostKeys, lanes * spec.target().vectorRegisters / 2);
   int64_t rows = std::min(form.a == form.sum ? spec.costs().attentionRows : spec.costs().shortAttentionRows,
                           spec.target().l2Bytes / 4 / (keys * bytes));
+  DimExpr known = spec.dims.resolve(spec.sizes->dims(root.getKey()).rbegin()[1]);
+  if (known.isConstant())
+    keys = std::min<int64_t>(keys, llvm::alignTo(std::max<int64_t>(known.constant(), 1), panel));
   plan.addTile(std::max(keys, panel), kMostKeys);
   plan.tile.back().least = plan.tile.back().multiple = panel;
   if (form.isTiled())
     plan.setChunk(spec.costs().tiledAttentionRows, plan.tile[0].chosen);
   else
-    plan.setChunk(std::max<int64_t>(rows / 6 * 6, 6));
+    plan.setChunk(evenRows(spec, root, rows));
   return plan;
 }
 
 EmittedKernel sinter::cpu::emitAttention(KernelSpec &spec, ModuleOp module, StringRef name) {
-  auto root = cast<AttentionOp>(singleRoot(spec));
+  auto root = cast<AttentionOp>(attentionRoot(spec));
   ProductForm form = attentionForm(spec, root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/true});
   AttentionEmitter(k, root, form).emit();

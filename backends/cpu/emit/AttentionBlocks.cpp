@@ -56,7 +56,10 @@ AttentionBlocks::AttentionBlocks(SingleKernel &k, Operation *op, const ProductFo
 Value AttentionBlocks::number(double value) { return arith::ConstantOp::create(b, b.getFloatAttr(type, value)); }
 Value AttentionBlocks::spread(Value scalar) { return vector::BroadcastOp::create(b, vector, scalar); }
 Value AttentionBlocks::input(unsigned operand) {
-  return k.fn.input(cast<BlockArgument>(k.root->getOperand(operand)).getArgNumber());
+  Value from = k.root->getOperand(operand);
+  while (Operation *move = from.getDefiningOp())
+    from = move->getOperand(0);
+  return k.fn.input(cast<BlockArgument>(from).getArgNumber());
 }
 Value AttentionBlocks::load(Value buffer, Value at) {
   return vector::LoadOp::create(b, vector, buffer, ValueRange{at});
@@ -118,6 +121,11 @@ int64_t AttentionBlocks::columnVectors(DimExpr columns) const {
   return llvm::divideCeil(all, llvm::divideCeil(all, vectors));
 }
 
+Value AttentionBlocks::pitchOf(unsigned operand, DimExpr columns) {
+  Value pitch = pitches.lookup(operand);
+  return pitch ? pitch : k.size(columns);
+}
+
 bool AttentionBlocks::readsRows(DimExpr columns) const {
   DimExpr known = k.dims().resolve(columns);
   if (form.isTiled()) // all rows of a tile, in whole steps; a band's blocks of rows begin `after` before those of keys
@@ -128,17 +136,17 @@ bool AttentionBlocks::readsRows(DimExpr columns) const {
 
 AttentionBlocks::Left AttentionBlocks::leftRows(unsigned operand, Value base, Value count, DimExpr columns,
                                                 Value place) {
-  Value width = k.size(columns);
+  Value width = k.size(columns), apart = pitchOf(operand, columns);
   if (readsRows(columns))
-    return {input(operand), base, width};
-  RowSource source{input(operand), base, width, width, index(1), /*isContiguous=*/true, /*isTransposed=*/false};
+    return {input(operand), base, apart};
+  RowSource source{input(operand), base, width, apart, index(1), /*isContiguous=*/true, /*isTransposed=*/false};
   Value pitch = k.mul(k.size(form.words(k.dims(), columns)), index(form.kPack)), first = heldPlace(place);
   emitRowCopy(k.fn, form, source, index(0), count, pitch, pitch, held, first);
   return {held, first, pitch};
 }
 
 AttentionBlocks::Right AttentionBlocks::rightOf(const Left &rows, DimExpr columns) {
-  return {rows.buffer, rows.first, rows.pitch, columnVectors(columns), columns, Value()};
+  return {rows.buffer, rows.first, k.size(columns), rows.pitch, columnVectors(columns), columns, Value()};
 }
 
 AttentionBlocks::Right AttentionBlocks::rightRows(unsigned operand, Value base, Value count, DimExpr columns,
@@ -148,11 +156,12 @@ AttentionBlocks::Right AttentionBlocks::rightRows(unsigned operand, Value base, 
   Value width = k.size(columns), first = heldPlace(place);
   Value steps = arith::DivUIOp::create(b, k.add(count, index(form.kStep - 1)), index(form.kStep));
   Value words = k.mul(steps, index(form.kStep / form.kPack));
-  Right right{held, first, width, columnVectors(columns), columns, words};
+  Right right{held, first, width, width, columnVectors(columns), columns, words};
   int64_t stripWidth = right.vectors * lanes;
   DimExpr known = k.dims().resolve(columns);
   bool isWhole = known.isConstant() && known.constant() % stripWidth == 0;
-  StripSource source{input(operand), base, count, width, width, index(1), /*transposed=*/false, /*masked=*/!isWhole};
+  StripSource source{input(operand),     base, count, width, pitchOf(operand, columns), index(1), /*transposed=*/false,
+                     /*masked=*/!isWhole};
   k.fn.loop(index(0), width, stripWidth, [&](Value column) {
     emitStrip(k.fn, form, source, column, stripWidth, lanes, held, k.add(first, heldPlace(k.mul(column, words))));
   });
@@ -178,7 +187,8 @@ DimExpr AttentionBlocks::rightRoom(int64_t rows, DimExpr columns) {
 
 void AttentionBlocks::turn(unsigned operand, Value base, DimExpr depth, Value count, Value place) {
   Value length = k.size(depth);
-  StripSource source{input(operand), base, length, count, index(1), length, /*transposed=*/true, /*masked=*/false};
+  StripSource source{input(operand),  base, length, count, index(1), pitchOf(operand, depth), /*transposed=*/true,
+                     /*masked=*/false};
   k.fn.loop(index(0), count, panel, [&](Value column) {
     emitStrip(k.fn, form, source, column, panel, lanes, held, panelOf(place, column, depth));
   });
@@ -188,8 +198,8 @@ Value AttentionBlocks::panelOf(Value place, Value column, DimExpr depth) {
   return heldPlace(k.add(place, k.mul(column, k.size(form.words(k.dims(), depth)))));
 }
 
-SmallVector<Value> AttentionBlocks::timesPanel(const Left &a, Value row, int64_t rows, Value panelFirst,
-                                               DimExpr depth) {
+SmallVector<Value> AttentionBlocks::timesPanel(const Left &a, Value row, int64_t rows, Value panelFirst, DimExpr depth,
+                                               int64_t wide) {
   MicroOperands operands(form);
   operands.a = a.buffer;
   for (int64_t r = 0; r < rows; ++r)
@@ -197,7 +207,7 @@ SmallVector<Value> AttentionBlocks::timesPanel(const Left &a, Value row, int64_t
   if (hasPairs())
     operands.aStride = index(form.kPack);
   operands.b = held;
-  for (int64_t v = 0; v < vectors; ++v)
+  for (int64_t v = 0; v < wide; ++v)
     operands.bVectors.push_back(k.add(panelFirst, index(v * lanes * form.kPack)));
   operands.bStride = index(panel * form.kPack);
   DimExpr words = form.words(k.dims(), depth);
@@ -205,7 +215,7 @@ SmallVector<Value> AttentionBlocks::timesPanel(const Left &a, Value row, int64_t
 }
 
 AttentionBlocks::Sums AttentionBlocks::Sums::from(AttentionBlocks &blocks, Value element) const {
-  return {buffer, blocks.k.add(first, element), lowFirst ? blocks.k.add(lowFirst, element) : Value()};
+  return {buffer, blocks.k.add(first, element), lowFirst ? blocks.k.add(lowFirst, element) : Value(), pitch};
 }
 
 Value AttentionBlocks::loadSums(const Sums &sums, Value element, Value mask) {
@@ -246,7 +256,7 @@ void AttentionBlocks::storeSums(Value value, const Sums &sums, Value element, Va
 }
 
 void AttentionBlocks::addProduct(const Sums &result, Value a, ArrayRef<Value> starts, Value stride, const Right &right,
-                                 Value low, Value high, int64_t mostSteps, ArrayRef<Value> factors) {
+                                 Value low, Value high, int64_t mostSteps, ArrayRef<Value> factors, bool begins) {
   if (hasPairs()) {
     Value count = k.sub(high, low); // none stays none
     low = arith::DivUIOp::create(b, low, index(form.kPack));
@@ -272,16 +282,21 @@ void AttentionBlocks::addProduct(const Sums &result, Value a, ArrayRef<Value> st
       operands.bVectors.push_back(k.add(base, index(v * lanes * form.kPack)));
       operands.bMasks.push_back(right.words ? Value() : maskOf(v)); // panels are whole
     }
-    operands.bStride = right.words ? index(stripWidth * form.kPack) : right.width;
+    operands.bStride = right.words ? index(stripWidth * form.kPack) : right.pitch;
     SmallVector<Value> sums = emitBlockedMicroKernel(k.fn, operands, vector, low, high, k.dims().constant(mostSteps));
     for (size_t r = 0; r < starts.size(); ++r) {
-      Value line = k.add(k.mul(index(r), right.width), column);
+      Value line = k.add(k.mul(index(r), result.pitch ? result.pitch : right.width), column);
       Value factor = factors.empty() ? Value() : spread(factors[r]);
       for (int64_t v = 0; v < wide; ++v) {
-        Value place = k.add(line, index(v * lanes)), sum = sums[r * wide + v], old = loadSums(result, place, maskOf(v));
-        Value both = factor ? vector::FMAOp::create(b, old, factor, sum).getResult()
-                            : arith::AddFOp::create(b, old, sum).getResult();
-        storeSums(both, result, place, maskOf(v));
+        Value place = k.add(line, index(v * lanes)), sum = sums[r * wide + v];
+        Value old = begins ? Value() : loadSums(result, place, maskOf(v));
+        if (begins && factor)
+          sum = arith::MulFOp::create(b, sum, factor);
+        else if (factor)
+          sum = vector::FMAOp::create(b, old, factor, sum);
+        else if (old)
+          sum = arith::AddFOp::create(b, old, sum);
+        storeSums(sum, result, place, maskOf(v));
       }
     }
   };

@@ -27,6 +27,7 @@ protected:
   mlir::Value number(double value);
   mlir::Value never() { return number(-std::numeric_limits<double>::infinity()); }
   mlir::Value spread(mlir::Value scalar);
+  /// What an operand is, or is moved from.
   mlir::Value input(unsigned operand);
   mlir::Value load(mlir::Value buffer, mlir::Value at);
   mlir::Value scalar(mlir::Value buffer, mlir::Value at);
@@ -57,15 +58,19 @@ protected:
   struct Left {
     mlir::Value buffer, first, pitch;
   };
-  /// Columns of a right operand: element (i, column) is at base + i * width + column, or in panels of a copy.
+  /// Columns of a right operand: element (i, column) is at base + i * pitch + column, or in panels of a copy.
   struct Right {
     mlir::Value buffer, base, width;
+    mlir::Value pitch; // from row to row; `width`, if there are panels
     int64_t vectors;   // of columns in a register tile, and of a panel
     DimExpr size;      // what is known of `width`
     mlir::Value words; // of what is summed over, in a panel; null: there are no panels
   };
-  /// `count` rows of `columns` elements from element `base` of an operand on; copied to `place` where products need it.
+  /// `count` rows of `columns` elements from element `base` of an operand on, so many elements apart as `pitches` says;
+  /// copied to `place` where products need it.
   Left leftRows(unsigned operand, mlir::Value base, mlir::Value count, DimExpr columns, mlir::Value place);
+  /// From row to row of such an operand.
+  mlir::Value pitchOf(unsigned operand, DimExpr columns);
   /// The same as what is summed over.
   Right rightRows(unsigned operand, mlir::Value base, mlir::Value count, DimExpr columns, mlir::Value place);
   /// The same, which `leftRows` gave, where that is a copy that both can read.
@@ -79,23 +84,25 @@ protected:
   void turn(unsigned operand, mlir::Value base, DimExpr depth, mlir::Value count, mlir::Value place);
   /// Where the panel of column `column`, a multiple of `panel`, begins.
   mlir::Value panelOf(mlir::Value place, mlir::Value column, DimExpr depth);
-  /// Rows [row, row + rows) of `a` times one panel of turned rows.
+  /// Rows [row, row + rows) of `a` times the first `wide` vectors of one panel of turned rows.
   llvm::SmallVector<mlir::Value> timesPanel(const Left &a, mlir::Value row, int64_t rows, mlir::Value panelFirst,
-                                            DimExpr depth);
+                                            DimExpr depth, int64_t wide);
   /// Where a result grows, from its first element on. f32 sums of a result of bf16 may have their upper halves there
   /// and their lower ones in the workspace.
   struct Sums {
     mlir::Value buffer, first;
     mlir::Value lowFirst; // in halves of the workspace, or null
+    mlir::Value pitch;    // from row to row; null: rows of a product follow each other
     Sums from(AttentionBlocks &blocks, mlir::Value element) const;
   };
   mlir::Value loadSums(const Sums &sums, mlir::Value element, mlir::Value mask);
   void storeSums(mlir::Value value, const Sums &sums, mlir::Value element, mlir::Value mask);
-  /// sums[r * b.width + column] (times factors[r], if given) += the sum over i in [low, high) of
-  /// a[starts[r] + i / kPack * stride] b[i][column], for all columns. Of pairs both are added.
+  /// Sums of row r and each column (times factors[r], if given) += the sum over i in [low, high) of
+  /// a[starts[r] + i / kPack * stride] b[i][column]. Of pairs both are added. With `begins`, the latter (times
+  /// factors[r]) takes the place of the sums.
   void addProduct(const Sums &sums, mlir::Value a, llvm::ArrayRef<mlir::Value> starts, mlir::Value stride,
                   const Right &b, mlir::Value low, mlir::Value high, int64_t mostSteps,
-                  llvm::ArrayRef<mlir::Value> factors);
+                  llvm::ArrayRef<mlir::Value> factors, bool begins = false);
 
   // Products by tiles: 32 rows by the columns of a panel. Copies are whole tiles, what they hold behind the last row or
   // column is no matter.
@@ -157,7 +164,8 @@ protected:
   int64_t groups; // heads of queries to one of keys
   Dims batch;     // leading axes of queries
   DimExpr rowSize, keySize, depthSize, widthSize;
-  mlir::Value rowCount, keyCount, depth, width; // m, n, d, e
+  mlir::Value rowCount, keyCount, depth, width;       // m, n, d, e
+  llvm::SmallDenseMap<unsigned, mlir::Value> pitches; // from row to row of operands whose rows do not follow each other
   unsigned biasOperand;
   mlir::Value bias;               // null if there is none
   mlir::Value biasRow;            // elements from row to row, null: the same for all

@@ -172,7 +172,7 @@ void RegisterEmitter::roundPairs(const Keys &at, Value column, Value row, int64_
 
 /// p for a register tile, 0 where a row does not count a key. What is behind the last key is not read.
 void RegisterEmitter::formShares(const Keys &at, const Rows &rows, Value bias, Value column, Value row, int64_t tile) {
-  SmallVector<Value> sums = timesPanel(queries, row, tile, panelOf(room.keys, column, depthSize), depthSize);
+  SmallVector<Value> sums = timesPanel(queries, row, tile, panelOf(room.keys, column, depthSize), depthSize, vectors);
   auto place = [&](Value line) { return sharePlace(column, line); };
   for (int64_t r = 0; r < tile; ++r)
     for (int64_t v = 0; v < vectors; ++v)
@@ -205,7 +205,8 @@ void RegisterEmitter::formShares(const Keys &at, const Rows &rows, Value bias, V
 
 /// ds for a register tile, from its p.
 void RegisterEmitter::formSlopes(const Keys &at, const Rows &rows, Value column, Value row, int64_t tile) {
-  SmallVector<Value> sums = timesPanel(cotangents, row, tile, panelOf(room.values, column, widthSize), widthSize);
+  SmallVector<Value> sums =
+      timesPanel(cotangents, row, tile, panelOf(room.values, column, widthSize), widthSize, vectors);
   Value scale = spread(number(op.getScale().convertToDouble()));
   for (int64_t r = 0; r < tile; ++r) {
     Value line = k.add(row, index(r)), total = spread(scalar(input(kRowSums), rowAt(rows, line)));

@@ -22,8 +22,8 @@ AttentionGradientTasks::Sums AttentionGradientTasks::sumsOf(Result result, Value
   if (!k.isYielded(result))
     return {};
   if (isShort() && !(result == kQueryGradient && splitsQueries()))
-    return {work, place, Value()};
-  return {k.buffer(result), k.mul(row, columns), isShort() ? k.mul(place, index(2)) : Value()};
+    return {work, place, Value(), Value()};
+  return {k.buffer(result), k.mul(row, columns), isShort() ? k.mul(place, index(2)) : Value(), Value()};
 }
 
 void AttentionGradientTasks::clear(Result result, const Sums &sums, Value rows, Value columns) {

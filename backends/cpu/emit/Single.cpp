@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/Single.h"
+#include "backends/cpu/emit/AttentionPlaces.h"
 #include "backends/cpu/emit/General.h"
 
 using namespace mlir;
@@ -12,7 +13,7 @@ SingleKernel::SingleKernel(KernelSpec &spec, ModuleOp module, StringRef name, Op
     : fn(spec, module, name, extras), elements(fn, 1), b(fn.b), root(root), chunks(spec.dims.constant(1)),
       extras(extras), yields(root->getNumResults()) {
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    yields[cast<OpResult>(spec.yielded(i)).getResultNumber()].push_back(i);
+    yields[rootResult(spec, root, i).getResultNumber()].push_back(i);
 }
 
 //===- elements ------------------------------------------------------------------------------===//

@@ -14,6 +14,8 @@ bool isRow(KernelSpec &spec);
 bool isWindow(KernelSpec &spec);
 /// True when it is a product with codes in blocks and what follows it can be built from its elements.
 bool isBlockDot(KernelSpec &spec);
+/// True when it is attention that reads and writes whole rows where they lie.
+bool isAttentionKernel(KernelSpec &spec);
 
 } // namespace sinter::cpu
 

@@ -1,4 +1,4 @@
-// Large attention is one kernel, and so is its backward part; small attention, open sizes, and one whose gradient forms the scores again are not.
+// Large attention is one kernel, and so is its backward part; so is attention of few keys that has none. Very small attention, open sizes, and one whose gradient forms the scores again are not.
 // RUN: sinter compile %s --emit=fused -o - | FileCheck %s
 // CHECK-LABEL: @large(
 // CHECK: sinter.kernel attention
@@ -15,6 +15,62 @@ func.func @large(%q: tensor<2x64x8xf32>, %k: tensor<2x2048x8xf32>, %v: tensor<2x
 func.func @of_16_bits(%q: tensor<2x64x8xbf16>, %k: tensor<2x2048x8xbf16>, %v: tensor<2x2048x8xbf16>, %b: tensor<1x1x2048xf32>) -> tensor<2x64x8xbf16> {
   %0 = sinter.attention %q, %k, %v, %b {scale = 0.5 : f64} : (tensor<2x64x8xbf16>, tensor<2x2048x8xbf16>, tensor<2x2048x8xbf16>, tensor<1x1x2048xf32>) -> tensor<2x64x8xbf16>
   return %0 : tensor<2x64x8xbf16>
+}
+
+// CHECK-LABEL: @one_block(
+// CHECK: sinter.kernel attention
+// CHECK-NOT: sinter.softmax
+func.func @one_block(%q: tensor<2x16x8xf32>, %k: tensor<2x256x8xf32>, %v: tensor<2x256x8xf32>) -> tensor<2x16x8xf32> {
+  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<2x16x8xf32>, tensor<2x256x8xf32>, tensor<2x256x8xf32>) -> tensor<2x16x8xf32>
+  return %0 : tensor<2x16x8xf32>
+}
+
+// A gradient reads sums, which it would compute shares from again: it keeps them instead.
+// CHECK-LABEL: @one_block_of_a_gradient(
+// CHECK-NOT: attention
+// CHECK: sinter.softmax
+func.func @one_block_of_a_gradient(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64x8xf32>) -> (tensor<2x64x8xf32>, tensor<2x64xf32>) {
+  %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, log_sums = true} : (tensor<2x64x8xf32>, tensor<2x64x8xf32>, tensor<2x64x8xf32>) -> (tensor<2x64x8xf32>, tensor<2x64xf32>)
+  return %0#0, %0#1 : tensor<2x64x8xf32>, tensor<2x64xf32>
+}
+
+// Shifted windows: queries, keys and values are parts of one product, a bias of heads and a mask of windows are added in
+// two shapes. One kernel, which moves nothing.
+// CHECK-LABEL: @windows(
+// CHECK: %[[X:.*]] = sinter.reshape %arg0
+// CHECK-NEXT: %[[Y:.*]] = sinter.kernel attention(%[[X]], %{{.*}}) {{.*}} -> tensor<8x49x3x32xf32>
+// CHECK: sinter.attention
+// CHECK-NEXT: sinter.transpose
+// CHECK-NEXT: sinter.yield
+// CHECK-NOT: sinter.kernel
+// CHECK: return
+func.func @windows(%x: tensor<8x49x288xf32>) -> tensor<8x49x96xf32> {
+  %i0 = sinter.constant dense<0> : tensor<i64>
+  %i1 = sinter.constant dense<1> : tensor<i64>
+  %i2 = sinter.constant dense<2> : tensor<i64>
+  %scale = sinter.constant dense<0.17677669> : tensor<8x3x49x32xf32>
+  %i = sinter.iota {axis = 3 : i64, type = tensor<1x3x49x49xf32>} : () -> tensor<1x3x49x49xf32>
+  %bias = sinter.sin %i : (tensor<1x3x49x49xf32>) -> tensor<1x3x49x49xf32>
+  %j = sinter.iota {axis = 4 : i64, type = tensor<1x4x1x49x49xf32>} : () -> tensor<1x4x1x49x49xf32>
+  %mask = sinter.cos %j : (tensor<1x4x1x49x49xf32>) -> tensor<1x4x1x49x49xf32>
+  %0 = sinter.reshape %x {type = tensor<8x49x3x3x32xf32>} : (tensor<8x49x288xf32>) -> tensor<8x49x3x3x32xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 2, 0, 3, 1, 4>} : (tensor<8x49x3x3x32xf32>) -> tensor<3x8x3x49x32xf32>
+  %q = sinter.gather %1, %i0 {axis = 0 : i64} : (tensor<3x8x3x49x32xf32>, tensor<i64>) -> tensor<8x3x49x32xf32>
+  %k = sinter.gather %1, %i1 {axis = 0 : i64} : (tensor<3x8x3x49x32xf32>, tensor<i64>) -> tensor<8x3x49x32xf32>
+  %v = sinter.gather %1, %i2 {axis = 0 : i64} : (tensor<3x8x3x49x32xf32>, tensor<i64>) -> tensor<8x3x49x32xf32>
+  %2 = sinter.mul %q, %scale : (tensor<8x3x49x32xf32>, tensor<8x3x49x32xf32>) -> tensor<8x3x49x32xf32>
+  %3 = sinter.dot_general %2, %k {lhs_batch = array<i64: 0, 1>, rhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_contract = array<i64: 3>, element_type = f32} : (tensor<8x3x49x32xf32>, tensor<8x3x49x32xf32>) -> tensor<8x3x49x49xf32>
+  %4 = sinter.broadcast %bias axes = [0, 1, 2, 3] {type = tensor<8x3x49x49xf32>} : (tensor<1x3x49x49xf32>) -> tensor<8x3x49x49xf32>
+  %5 = sinter.add %3, %4 : (tensor<8x3x49x49xf32>, tensor<8x3x49x49xf32>) -> tensor<8x3x49x49xf32>
+  %6 = sinter.reshape %5 {type = tensor<2x4x3x49x49xf32>} : (tensor<8x3x49x49xf32>) -> tensor<2x4x3x49x49xf32>
+  %7 = sinter.broadcast %mask axes = [0, 1, 2, 3, 4] {type = tensor<2x4x3x49x49xf32>} : (tensor<1x4x1x49x49xf32>) -> tensor<2x4x3x49x49xf32>
+  %8 = sinter.add %6, %7 : (tensor<2x4x3x49x49xf32>, tensor<2x4x3x49x49xf32>) -> tensor<2x4x3x49x49xf32>
+  %9 = sinter.reshape %8 {type = tensor<8x3x49x49xf32>} : (tensor<2x4x3x49x49xf32>) -> tensor<8x3x49x49xf32>
+  %10 = sinter.softmax %9 {axis = 3 : i64} : (tensor<8x3x49x49xf32>) -> tensor<8x3x49x49xf32>
+  %11 = sinter.dot_general %10, %v {lhs_batch = array<i64: 0, 1>, rhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<8x3x49x49xf32>, tensor<8x3x49x32xf32>) -> tensor<8x3x49x32xf32>
+  %12 = sinter.transpose %11 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<8x3x49x32xf32>) -> tensor<8x49x3x32xf32>
+  %13 = sinter.reshape %12 {type = tensor<8x49x96xf32>} : (tensor<8x49x3x32xf32>) -> tensor<8x49x96xf32>
+  return %13 : tensor<8x49x96xf32>
 }
 
 // CHECK-LABEL: @few_keys(

@@ -4,6 +4,7 @@
 
 #include "test/backends/cpu/KernelCase.h"
 #include <limits>
+#include <numeric>
 #include <random>
 
 using namespace sinter::test;
@@ -255,4 +256,76 @@ TEST(AttentionGradient, AnySize) {
 TEST(AttentionGradient, NothingToCount) {
   for (const Shape &s : {Shape{2, 3, 0, 4, 20}, Shape{8, 0, 5, 4, 20}, Shape{2, 0, 5, 4, 20}})
     expectMatches(bothParts(s, "f32"), {feedsOfBoth(s)});
+}
+
+/// Attention of what lies in another order, and what its body yields.
+static void expectMoved(llvm::ArrayRef<std::string> types, llvm::ArrayRef<std::string> results, llvm::StringRef body) {
+  std::vector<Feed> feeds;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    Feed feed;
+    int64_t count = 1;
+    for (llvm::StringRef rest = llvm::StringRef(type).drop_front(7); rest.consumeInteger(10, count) == false;
+         rest.consume_front("x"))
+      feed.shape.push_back(count);
+    count = std::accumulate(feed.shape.begin(), feed.shape.end(), int64_t(1), std::multiplies<>());
+    feed.values = numbers(count, static_cast<unsigned>(i));
+    feeds.push_back(feed);
+  }
+  expectKernel("attention", types, results, body, {feeds}, 1e-5);
+}
+
+// Heads behind rows of one product of queries, keys and values; a result whose rows are 3 heads apart; 70 rows and keys
+// are one block, 300 are several.
+TEST(Attention, RowsAreReadAndWrittenWhereTheyLie) {
+  for (int64_t n : {5, 70, 300}) {
+    std::string of = std::to_string(n) + "x", x = "tensor<2x" + of + "3x3x20xf32>",
+                turned = "tensor<3x2x3x" + of + "20xf32>";
+    std::string heads = "tensor<2x3x" + of + "20xf32>", y = "tensor<2x" + of + "3x20xf32>",
+                sums = "tensor<2x3x" + std::to_string(n) + "xf32>";
+    std::string body =
+        "%t = sinter.transpose %a {permutation = array<i64: 2, 0, 3, 1, 4>} : (" + x + ") -> " + turned + "\n";
+    for (int i = 0; i < 3; ++i)
+      body += "%i" + std::to_string(i) + " = sinter.constant dense<" + std::to_string(i) + "> : tensor<i64>\n%g" +
+              std::to_string(i) + " = sinter.gather %t, %i" + std::to_string(i) + " {axis = 0 : i64} : (" + turned +
+              ", tensor<i64>) -> " + heads + "\n";
+    body += "%y, %r1 = sinter.attention %g0, %g1, %g2 {scale = 0.25 : f64, log_sums = true, after = 2 : i64} : (" +
+            heads + ", " + heads + ", " + heads + ") -> (" + heads + ", " + sums +
+            ")\n%r0 = sinter.transpose %y {permutation = array<i64: 0, 2, 1, 3>} : (" + heads + ") -> " + y + "\n";
+    expectMoved({x}, {y, sums}, body);
+  }
+}
+
+// Slices take every second row of keys and some neighbours of their last axis; two heads share keys.
+TEST(Attention, SlicesOfKeysAreReadWhereTheyLie) {
+  expectMoved(
+      {"tensor<9x4x8xf32>", "tensor<2x40x12xf32>", "tensor<2x20x17xf32>"}, {"tensor<4x9x17xf32>"},
+      "%q = sinter.transpose %a {permutation = array<i64: 1, 0, 2>} : (tensor<9x4x8xf32>) -> tensor<4x9x8xf32>\n"
+      "%k = sinter.slice %b {starts = array<i64: 0, 1, 3>, limits = array<i64: 2, 40, 11>, steps = array<i64: 1, 2, "
+      "1>} : "
+      "(tensor<2x40x12xf32>) -> tensor<2x20x8xf32>\n"
+      "%r0 = sinter.attention %q, %k, %c {scale = 0.25 : f64} : (tensor<4x9x8xf32>, tensor<2x20x8xf32>, "
+      "tensor<2x20x17xf32>) -> "
+      "tensor<4x9x17xf32>");
+}
+
+// exp(-100) is below the least normal number. Of keys that a mask leaves so little of nothing comes through, however
+// large their values are; exp(-80) of them does.
+TEST(Attention, SharesBelowTheLeastNormalNumberAreNone) {
+  std::vector<std::string> types = {"tensor<1x6x4xf32>", "tensor<1x20x4xf32>", "tensor<1x20x3xf32>",
+                                    "tensor<1x6x20xf32>"};
+  std::string text = kernelText("attention", types, {"tensor<1x6x3xf32>"}, attention(types, "tensor<1x6x3xf32>"));
+  std::vector<Feed> feeds = {{{1, 6, 4}, std::vector<double>(24, 0)},
+                             {{1, 20, 4}, std::vector<double>(80, 0)},
+                             {{1, 20, 3}, {}},
+                             {{1, 6, 20}, {}}};
+  for (int64_t key = 0; key < 20; ++key)
+    feeds[2].values.insert(feeds[2].values.end(), 3, key < 10 ? 0 : std::ldexp(1, 100));
+  for (int64_t i = 0; i < 6 * 20; ++i)
+    feeds[3].values.push_back(i % 20 < 10 ? 0 : i / 20 < 3 ? -100 : -80);
+  HostTensor result = resultsOf(text, feeds, 1)[0];
+  for (int64_t i = 0; i < 18; ++i)
+    if (i < 9)
+      EXPECT_EQ(result.getFloat(i), 0) << i;
+    else
+      EXPECT_NEAR(result.getFloat(i) / (std::exp(-80) * std::ldexp(1, 100)), 1, 1e-4) << i;
 }
