@@ -6,10 +6,9 @@
 #include "ir/Indexing.h"
 #include "ir/Limits.h"
 #include "ir/Reduction.h"
+#include "ir/RowView.h"
 #include "ir/Shape.h"
 #include "ir/reference/Loops.h"
-
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -46,13 +45,7 @@ bool sinter::movesWholeRows(Operation *op) {
     return last >= 0 && slice.getSteps().back() == 1 &&
            llvm::all_of(slice.getSteps(), [](int64_t step) { return step > 0; });
   auto gather = cast<GatherOp>(op);
-  auto axis = static_cast<int64_t>(gather.getAxis());
-  DenseElementsAttr position;
-  if (axis >= last || ranked(gather.getPositions().getType()).getRank() != 0 ||
-      !matchPattern(gather.getPositions(), m_Constant(&position)))
-    return false;
-  int64_t number = position.getSplatValue<APInt>().getSExtValue();
-  return number >= 0 && number < from.getDimSize(axis);
+  return static_cast<int64_t>(gather.getAxis()) < last && positionOf(gather);
 }
 
 bool sinter::readsByRows(OpOperand &use) { return isa<AttentionOp>(use.getOwner()) && use.getOperandNumber() < 3; }

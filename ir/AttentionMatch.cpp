@@ -5,6 +5,7 @@
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/MaskBand.h"
+#include "ir/RowView.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -371,6 +372,8 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKno
     key = fewKeys;
     value = fewValues;
   }
+  for (Value *rows : {&query, &key, &value})
+    *rows = straightened(c, *rows);
   IntegerAttr first, last;
   Value bias;
   auto addBias = [&](Value more) {

@@ -163,3 +163,35 @@ func.func @factor_to_be_computed(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>) -
   %2 = sinter.dot_general %1, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>} : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   return %2 : tensor<2x5x4xf32>
 }
+
+// torch's attention takes queries, keys and values out of one product by reshapes and transposes in turns.
+// CHECK-LABEL: @parts_of_one_product
+// CHECK: %[[X:.*]] = sinter.reshape %arg0 {type = tensor<1x7x3x2x8xf32>}
+// CHECK: %[[G:.*]] = sinter.gather %[[X]], %{{.*}} {axis = 2 : i64}
+// CHECK: %[[Q:.*]] = sinter.transpose %[[G]] {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x7x2x8xf32>) -> tensor<1x2x7x8xf32>
+// CHECK: sinter.attention %[[Q]]
+// CHECK-NOT: sinter.softmax
+func.func @parts_of_one_product(%x: tensor<7x1x48xf32>) -> tensor<1x2x7x8xf32> {
+  %i0 = sinter.constant dense<0> : tensor<i64>
+  %i1 = sinter.constant dense<1> : tensor<i64>
+  %i2 = sinter.constant dense<2> : tensor<i64>
+  %0 = sinter.reshape %x {type = tensor<1x7x1x3x16xf32>} : (tensor<7x1x48xf32>) -> tensor<1x7x1x3x16xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 3, 1, 2, 0, 4>} : (tensor<1x7x1x3x16xf32>) -> tensor<3x7x1x1x16xf32>
+  %2 = sinter.reshape %1 {type = tensor<3x7x1x16xf32>} : (tensor<3x7x1x1x16xf32>) -> tensor<3x7x1x16xf32>
+  %3 = sinter.gather %2, %i0 {axis = 0 : i64} : (tensor<3x7x1x16xf32>, tensor<i64>) -> tensor<7x1x16xf32>
+  %4 = sinter.reshape %3 {type = tensor<7x2x8xf32>} : (tensor<7x1x16xf32>) -> tensor<7x2x8xf32>
+  %5 = sinter.transpose %4 {permutation = array<i64: 1, 0, 2>} : (tensor<7x2x8xf32>) -> tensor<2x7x8xf32>
+  %q = sinter.reshape %5 {type = tensor<1x2x7x8xf32>} : (tensor<2x7x8xf32>) -> tensor<1x2x7x8xf32>
+  %6 = sinter.gather %2, %i1 {axis = 0 : i64} : (tensor<3x7x1x16xf32>, tensor<i64>) -> tensor<7x1x16xf32>
+  %7 = sinter.reshape %6 {type = tensor<7x2x8xf32>} : (tensor<7x1x16xf32>) -> tensor<7x2x8xf32>
+  %8 = sinter.transpose %7 {permutation = array<i64: 1, 0, 2>} : (tensor<7x2x8xf32>) -> tensor<2x7x8xf32>
+  %k = sinter.reshape %8 {type = tensor<1x2x7x8xf32>} : (tensor<2x7x8xf32>) -> tensor<1x2x7x8xf32>
+  %9 = sinter.gather %2, %i2 {axis = 0 : i64} : (tensor<3x7x1x16xf32>, tensor<i64>) -> tensor<7x1x16xf32>
+  %10 = sinter.reshape %9 {type = tensor<7x2x8xf32>} : (tensor<7x1x16xf32>) -> tensor<7x2x8xf32>
+  %11 = sinter.transpose %10 {permutation = array<i64: 1, 0, 2>} : (tensor<7x2x8xf32>) -> tensor<2x7x8xf32>
+  %v = sinter.reshape %11 {type = tensor<1x2x7x8xf32>} : (tensor<2x7x8xf32>) -> tensor<1x2x7x8xf32>
+  %12 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 3>} : (tensor<1x2x7x8xf32>, tensor<1x2x7x8xf32>) -> tensor<1x2x7x7xf32>
+  %13 = sinter.softmax %12 {axis = 3 : i64} : (tensor<1x2x7x7xf32>) -> tensor<1x2x7x7xf32>
+  %14 = sinter.dot_general %13, %v {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 2>} : (tensor<1x2x7x7xf32>, tensor<1x2x7x8xf32>) -> tensor<1x2x7x8xf32>
+  return %14 : tensor<1x2x7x8xf32>
+}

@@ -5,55 +5,25 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/TakenForms.h"
 #include "ir/Attention.h"
-#include "ir/Indexing.h"
+#include "ir/RowView.h"
 #include "ir/Shape.h"
-
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// The place of what `op` moves, where what it reads is at `from`.
-static AttentionPlace move(DimContext &dims, Operation *op, AttentionPlace from) {
-  from.isMoved = true;
-  if (auto transpose = dyn_cast<TransposeOp>(op)) {
-    Dims strides;
-    for (int64_t axis : transpose.getPermutation())
-      strides.push_back(from.strides[axis]);
-    from.strides = strides;
-    return from;
-  }
-  auto goOn = [&](int64_t axis, int64_t count) {
-    from.first = dims.add(from.first, dims.mul(from.strides[axis], dims.constant(count)));
-  };
-  if (auto gather = dyn_cast<GatherOp>(op)) {
-    DenseElementsAttr position;
-    matchPattern(gather.getPositions(), m_Constant(&position));
-    auto axis = static_cast<int64_t>(gather.getAxis());
-    goOn(axis, position.getSplatValue<APInt>().getSExtValue());
-    from.strides.erase(from.strides.begin() + axis);
-    return from;
-  }
-  auto slice = cast<SliceOp>(op);
-  for (auto [axis, start, step] : llvm::enumerate(slice.getStarts(), slice.getSteps())) {
-    goOn(static_cast<int64_t>(axis), start);
-    from.strides[axis] = dims.mul(from.strides[axis], dims.constant(step));
-  }
-  return from;
-}
-
 std::optional<AttentionPlace> cpu::placeOfInput(KernelSpec &spec, Value value) {
+  DimContext &dims = spec.dims;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return AttentionPlace{argument.getArgNumber(), spec.dims.constant(0), stridesOf(spec.dims, spec.sizes->dims(value)),
-                          false};
-  Operation *op = value.getDefiningOp();
-  if (!movesWholeRows(op))
+    return AttentionPlace{argument.getArgNumber(), dims.constant(0), stridesOf(dims, spec.sizes->dims(value)), false};
+  std::optional<RowView> view = RowView::of(value);
+  auto base = view ? dyn_cast<BlockArgument>(view->base) : BlockArgument();
+  if (!base)
     return std::nullopt;
-  std::optional<AttentionPlace> from = placeOfInput(spec, op->getOperand(0));
-  if (from)
-    from = move(spec.dims, op, *from);
-  return from;
+  AttentionPlace place{base.getArgNumber(), dims.constant(view->first), {}, true};
+  for (int64_t stride : view->strides)
+    place.strides.push_back(dims.constant(stride));
+  return place;
 }
 
 OpResult cpu::rootResult(KernelSpec &spec, Operation *root, unsigned number) {
