@@ -73,7 +73,7 @@ private:
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
-  void prefetchPanels(TileOperands &operands, Value row, Value pixel, int64_t steps);
+  std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
   Value placeInTiles(Value i);
   int64_t pixelsOfTile();
   void emitTiles(Value row, Value pixel);
@@ -177,7 +177,9 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
                             : j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes * product.kPack;
     operands.bTiles.push_back(add(filterBase, fn.index(ahead)));
   }
-  prefetchPanels(operands, row, pixel, shape.kernelH * runs * steps);
+  std::tie(operands.ahead, operands.aheadStride) =
+      nextPanel(row, pixel, shape.kernelH * runs * steps, product.kStep * panel,
+                fn.spec.target().cacheLineBytes / widthOf(product.b));
   if (shape.kernelH == 1 && runs == 1) {
     tiles->addInBlocks(operands, dims.constant(steps), vectors);
   } else {
@@ -226,16 +228,17 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
 }
 
 /// Filters come from beyond the second-level cache, as those of other kernels have been there since. Each tile of a
-/// block asks for its part of the panel of the next columns, where both fit that cache beside the pixels.
-void ConvolutionEmitter::prefetchPanels(TileOperands &operands, Value row, Value pixel, int64_t steps) {
+/// block asks for its part of the panel of the next columns, where both fit that cache beside the pixels: from which
+/// element on, null where it asks for none, and how many a step, whole `grain`s of them.
+std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements,
+                                                        int64_t grain) {
   DimExpr along = alongRow ? blockLength : shape.outWidth;
   int64_t tilesOfRow = llvm::divideCeil(constantOr(along, 0), tile.wide);
   int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(blockLength, 0), tile.high)) * tilesOfRow;
-  int64_t stepElements = product.kStep * panel, line = fn.spec.target().cacheLineBytes / widthOf(product.b);
-  bool fits = steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes / 4;
-  if (inPlace || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 || stepElements < tilesOfBlock * line)
-    return;
-  operands.aheadStride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfBlock), line));
+  bool fits = 2 * steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes * 3 / 4;
+  if (inPlace || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 || stepElements < tilesOfBlock * grain)
+    return {};
+  auto stride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfBlock), grain));
   // The last tile reaches back over pixels of the one before it.
   auto numberOf = [&](Value place, Value begin, int64_t size) -> Value {
     Value last = add(arith::SubIOp::create(b, place, begin), fn.index(size - 1));
@@ -244,8 +247,8 @@ void ConvolutionEmitter::prefetchPanels(TileOperands &operands, Value row, Value
   Value number = numberOf(pixel, alongRow ? blockBegin : fn.index(0), tile.wide);
   if (!alongRow)
     number = add(mul(numberOf(row, blockBegin, tile.high), fn.index(tilesOfRow)), number);
-  Value share = mul(number, fn.index(operands.aheadStride * steps));
-  operands.ahead = add(add(filterBase, fn.index(steps * stepElements)), share);
+  Value share = mul(number, fn.index(stride * steps));
+  return {add(add(filterBase, fn.index(steps * stepElements)), share), stride};
 }
 
 /// Where the sums of result `i` of a tile of several rows are.
@@ -284,6 +287,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   };
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
+  auto [ahead, aheadStride] = nextPanel(row, pixel, shape.kernelH * runs * runLength, step, 1);
   bool sharesLast = isLastTile && vectors > 1 && high * wide % 2 == 0 && canShareLast(lanes);
 
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
@@ -300,6 +304,12 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
       operands.prefetchRows = 16;
     else if (!inPlace && shape.kernelH * rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
       operands.prefetchRows = 128;
+    operands.aheadStride = aheadStride;
+    if (ahead) {
+      Value first = mul(kh, fn.index(runs));
+      first = mul(kw ? add(first, kw) : first, fn.index(runLength * aheadStride));
+      operands.ahead = add(ahead, first);
+    }
     Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
     Value filterOffset = mul(kh, fn.index(rowFilter));
     if (kw) {
