@@ -90,9 +90,6 @@ private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   int64_t constantOr(DimExpr expr, int64_t otherwise) { return ::constantOr(dims, expr, otherwise); }
-  void prefetch(Value buffer, Value at, bool isWrite) {
-    memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
-  }
   void emitStrip(Value base, Value columnBegin);
   void copyRows(Value begin, Value end, Value lhsBase);
   std::pair<Value, Value> findColumns(Value group, Value batch, Value rhsBase);
@@ -230,21 +227,11 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
                                           ArrayRef<Value> batchIndex) {
   if (walksAxes || constantOr(plan.k, 0) < kPrefetchedFromK)
     return;
-  SmallVector<std::pair<Value, bool>> buffers;
-  for (BlockArgument argument : spec.body().getArguments())
-    if (argument != dot.getLhs() && argument != dot.getRhs() && spec.sizes->sameShape(argument, dot.getResult()) &&
-        spec.kernel.stridesOf(argument.getArgNumber()).empty())
-      buffers.emplace_back(fn.input(argument.getArgNumber()), false);
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (spec.kernel.stridesOf(spec.kernel.getNumOperands() + i).empty())
-      buffers.emplace_back(fn.result(i), true);
-  Value flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
+  Value flat = flatPosition(row, column, batchIndex);
+  SmallVector<Value> places;
   for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.vectors; ++j) {
-      Value at = add(flat, add(mul(fn.index(i), columnCount), fn.index(j * lanes)));
-      for (auto [buffer, isWrite] : buffers)
-        prefetch(buffer, at, isWrite);
-    }
+    places.push_back(add(flat, mul(fn.index(i), fn.materialize(plan.columns))));
+  cpu::prefetchEpilogue(fn, dot, places, tile.vectors, lanes);
 }
 
 /// Panels that stream from beyond the second-level cache: each tile asks for its part of the next columns' panels,

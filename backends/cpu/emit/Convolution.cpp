@@ -74,6 +74,7 @@ private:
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
+  void prefetchResults(int64_t high, int64_t wide, Value row, Value pixel);
   Value placeInTiles(Value i);
   int64_t pixelsOfTile();
   void emitTiles(Value row, Value pixel);
@@ -251,6 +252,19 @@ std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, 
   return {add(add(filterBase, fn.index(steps * stepElements)), share), stride};
 }
 
+/// Of a tile at (row, pixel): what its epilogue reads and writes.
+void ConvolutionEmitter::prefetchResults(int64_t high, int64_t wide, Value row, Value pixel) {
+  SmallVector<Value> places;
+  Value firstRow = add(mul(image, fn.materialize(shape.outHeight)), row),
+        firstColumn = add(mul(group, fn.index(groupOut)), column);
+  for (int64_t r = 0; r < high; ++r) {
+    Value first = add(mul(add(firstRow, fn.index(r)), fn.materialize(shape.outWidth)), pixel);
+    for (int64_t i = 0; i < wide; ++i)
+      places.push_back(add(mul(add(first, fn.index(i)), fn.index(shape.outChannels)), firstColumn));
+  }
+  prefetchEpilogue(fn, op, places, vectors, lanes);
+}
+
 /// Where the sums of result `i` of a tile of several rows are.
 Value ConvolutionEmitter::placeInTiles(Value i) {
   int64_t perTile = tile.high / 2;
@@ -288,6 +302,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
   auto [ahead, aheadStride] = nextPanel(row, pixel, shape.kernelH * runs * runLength, step, 1);
+  prefetchResults(high, wide, row, pixel);
   bool sharesLast = isLastTile && vectors > 1 && high * wide % 2 == 0 && canShareLast(lanes);
 
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {

@@ -215,6 +215,25 @@ static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, V
     elements.storeResult(i, elements.load(spec.yielded(i), index), index);
 }
 
+void sinter::cpu::prefetchEpilogue(KernelFunction &fn, Operation *root, ArrayRef<Value> places, int64_t vectors,
+                                   int64_t lanes) {
+  KernelSpec &spec = fn.spec;
+  SmallVector<std::pair<Value, bool>> buffers;
+  for (BlockArgument argument : spec.body().getArguments())
+    if (!llvm::is_contained(root->getOperands(), argument) && spec.sizes->sameShape(argument, root->getResult(0)) &&
+        spec.kernel.stridesOf(argument.getArgNumber()).empty())
+      buffers.emplace_back(fn.input(argument.getArgNumber()), false);
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (spec.kernel.stridesOf(spec.kernel.getNumOperands() + i).empty())
+      buffers.emplace_back(fn.result(i), true);
+  for (Value place : places)
+    for (int64_t j = 0; j < vectors; ++j) {
+      Value at = arith::AddIOp::create(fn.b, place, fn.index(j * lanes));
+      for (auto [buffer, isWrite] : buffers)
+        memref::PrefetchOp::create(fn.b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+    }
+}
+
 void sinter::cpu::emitHotEpilogue(KernelFunction &fn, Value root, Value hot, Value rows, int64_t vectors,
                                   VectorType vectorType,
                                   function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,

@@ -104,6 +104,11 @@ void emitHotEpilogue(KernelFunction &fn, mlir::Value root, mlir::Value hot, mlir
                      mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask,
                      llvm::function_ref<mlir::Value(mlir::Value)> place = nullptr);
 
+/// Asks for the lines that the epilogue of a tile of `root`'s result reads and writes, which the sum over k leaves time
+/// to bring: `places` are the elements of its rows' first columns in the result, which lie there row by row.
+void prefetchEpilogue(KernelFunction &fn, mlir::Operation *root, llvm::ArrayRef<mlir::Value> places, int64_t vectors,
+                      int64_t lanes);
+
 /// `count` zero vectors.
 llvm::SmallVector<mlir::Value> zeroAccumulators(KernelFunction &fn, mlir::VectorType vectorType, int64_t count);
 
