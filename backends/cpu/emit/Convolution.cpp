@@ -442,16 +442,24 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   }
   int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
   bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
-  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting, form.product.parts(), shares);
+  constexpr int64_t many = 1 << 20;
+  int64_t parts = form.product.parts(), ways = spec.target().l1Ways;
+  int64_t highest = chooseTile(spec.target(), many, vectors, false, parts, shares).rows;
+  // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
+  bool suffice = 4 * ways >= 3 * highest;
+  auto choose = [&](int64_t rows) {
+    return chooseTile(spec.target(), rows, vectors, conflicting, parts, shares, suffice);
+  };
+  RegisterTile tile = choose(outWidth);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
-  RegisterTile most =
-      chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting, form.product.parts(), shares);
-  int64_t highest = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
+  RegisterTile most = choose(outWidth * outHeight);
+  int64_t mostHigh =
+      std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
-  int64_t high = highest;
-  for (int64_t rows = highest; rows > 0; --rows)
+  int64_t high = mostHigh;
+  for (int64_t rows = mostHigh; rows > 0; --rows)
     if (llvm::divideCeil(outHeight, rows) * rows < llvm::divideCeil(outHeight, high) * high)
       high = rows;
   return {high, std::max<int64_t>(outWidth, 1), high > 1 ? most.vectors : tile.vectors};
@@ -475,15 +483,22 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
     least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
   }
   int64_t most = costs.convolutionMacs;
-  if (form.product.isTiled()) {
-    // Tiles multiply faster than their sums are stored: the columns of a block follow each other while its results
-    // are in the second-level cache.
+  bool isTiled = form.product.isTiled();
+  int64_t filterBytes = shape.outChannels * taps * widthOf(form.product.b);
+  if (isTiled || (!shape.needsCopy && filterBytes <= spec.target().l2Bytes / 4)) {
+    // Sums of few products, and those of tiles, are no longer computed than stored: the columns of a block follow each
+    // other while what lies where its results do is in the second-level cache.
     int64_t pixelBytes = 0;
     for (Type type : spec.kernel.getResultTypes())
       pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(type));
-    int64_t pixels = std::max<int64_t>(2 * kTileRows, spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1));
+    if (!isTiled)
+      for (BlockArgument argument : spec.body().getArguments())
+        if (spec.sizes->sameShape(argument, ConvolutionOp(form.op).getResult()))
+          pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(argument.getType()));
+    int64_t pixels = spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1);
+    pixels = std::max(pixels, isTiled ? 2 * kTileRows : tile.high * tile.wide);
     most = std::min(most, pixels * tile.vectors * lanes * taps);
-    if (!shape.needsCopy)
+    if (isTiled && !shape.needsCopy)
       least = 0;
   }
   return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
