@@ -5,14 +5,17 @@
 // [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], or in
 // pairs of channels (ir/FilterOrder.h), and are read where they lie: their columns are contiguous, too.
 //
-// Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and
-// input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw *
-// 32 multiply-adds. A pointwise convolution without stride is a matrix product over all pixels.
+// Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Zeros
+// around the image are left out: rows of the filter that lie outside are skipped, and tiles at the ends of a row
+// multiply each tap with the pixels that find it inside (tapRuns). Other padding and input dilation are a copy of the
+// rows that a chunk reads into its part of the workspace: one store for each kh * kw * 32 multiply-adds. A pointwise
+// convolution without stride is a matrix product over all pixels. A tile may have several rows of a narrow image, of
+// which the last tile multiplies those that are left.
 //
 //   chunk     one image, one group, a block of output rows, one tile of output channels
 
-#include "backends/cpu/emit/Convolution.h"
 #include "backends/cpu/emit/BlockSums.h"
+#include "backends/cpu/emit/ConvolutionPlan.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
@@ -24,35 +27,21 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static int64_t sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
-  expr = dims.resolve(expr);
-  return expr.isConstant() ? expr.constant() : otherwise;
-}
-
 namespace {
-/// What is known of a convolution before its tile is chosen.
-struct ConvolutionForm {
-  ConvolutionForm(KernelSpec &spec, ConvolutionOp op);
-
-  ConvolutionOp op;
-  ConvolutionShape shape;
-  ProductForm product;
-  int64_t panel, groups, groupIn, groupOut;
-  int64_t pixelStride; // elements from one pixel to the next where tiles read
-  int64_t pitch;       // channels of a group, whole steps of them
-  bool flattened = false;
-  bool inPlace; // the filter is read as [kh][kw][channels][O], or as [kh][kw][channels / 2][O][2]
-
-  /// Whether rows may share accumulators of the last of a group's vectors.
-  bool canShareLast(int64_t lanes) const {
-    int64_t vectors = llvm::divideCeil(groupOut, lanes);
-    return !inPlace && cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
-  }
+/// `high` rows of `wide` pixels of the result, from (row, pixel) on.
+struct PixelTile {
+  int64_t high, wide;
+  Value row, pixel;
+  SmallVector<Value> rowBases = {}; // what the first pixel of each row reads first
+  bool isWhole = true;              // all rows exist, in the last tile, too
+  bool sharesLast = false;          // MicroOperands
+  Value ahead = {};                 // nextPanel
+  int64_t aheadStride = 0;
 };
 
-/// Rows and pixels of output, and vectors of channels.
-struct ConvolutionTile {
-  int64_t high, wide, vectors;
+/// Steps [from, to) of a run of row `kh` of the filter, and of column `kw` where runs are of one tap (else null).
+struct Steps {
+  Value kh, kw, from, to;
 };
 
 class ConvolutionEmitter : ConvolutionForm {
@@ -62,6 +51,7 @@ public:
         vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))) {
     ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
     tile = {numbers[0], numbers[1], numbers[2]};
+    runs = filterRuns();
     masked = groupOut % lanes != 0;
   }
   EmittedKernel emit();
@@ -79,6 +69,17 @@ private:
   int64_t pixelsOfTile();
   void emitTiles(Value row, Value pixel);
   Value rowBase(Value row, Value pixel);
+  Value rowElements();
+  SmallVector<Value> findRowsInside(const PixelTile &at, Value kh);
+  int64_t vectorOffset(int64_t j);
+  MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
+  SmallVector<Value> multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps, Steps steps,
+                              ValueRange sums);
+  SmallVector<Value> multiplyInside(const PixelTile &at, ArrayRef<int64_t> starts, int64_t lowRow, int64_t endRow,
+                                    const Steps &steps, ValueRange sums);
+  SmallVector<Value> multiplyRows(const PixelTile &at, const Steps &steps, ValueRange sums);
+  SmallVector<Value> startsOf(const PixelTile &at);
+  SmallVector<Value> sumTile(const PixelTile &at);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
   Value columnMask(Value at, int64_t pack);
 
@@ -88,6 +89,7 @@ private:
   int64_t lanes;
   VectorType vectorType;
   ConvolutionTile tile;
+  FilterRuns runs;
   bool masked;                   // the last vector of a group
   std::optional<TileSums> tiles; // of forms that multiply tiles
   // Of the chunk being emitted.
@@ -96,40 +98,23 @@ private:
   Value image, group, column, filterBase;
   Value blockBegin; // its first row, or pixel where it goes along a row
   bool alongRow;
+  bool panelsOutside; // blocks of a panel follow each other, not panels of a block
   DimExpr blockLength;
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
 };
 } // namespace
 
-ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), shape(spec, op) {
-  std::string refusal;
-  product = *productFormOf(spec, op, refusal);
-  panel = spec.target().panelBytes / widthOf(product.sum);
-  groups = op.getGroups();
-  groupIn = shape.channels / groups;
-  groupOut = shape.outChannels / groups;
-  inPlace = !isa<BlockArgument>(op.getFilter());
-  pitch = product.paddedChannels(groupIn);
-  shape.needsCopy |= product.copiesRows() || pitch != groupIn;
-  pixelStride = shape.needsCopy ? pitch : shape.pixelPitch;
-  // The pixels of a tile would share cache sets.
-  if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
-    pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
-  // A pointwise convolution walks all pixels as one row.
-  if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
-    DimExpr one = spec.dims.constant(1);
-    DimExpr pixels = spec.dims.mul(shape.images, spec.dims.mul(shape.height, shape.width));
-    flattened = true;
-    shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
-    shape.width = shape.outWidth = shape.paddedWidth = pixels;
-  }
+/// What output pixel (row, pixel) reads first, be it outside of the image.
+Value ConvolutionEmitter::rowBase(Value row, Value pixel) {
+  Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), inputRow0);
+  Value base = add(inputBase, mul(inputRow, rowElements()));
+  base = add(base, mul(pixel, fn.index(shape.strideW * pixelStride)));
+  return skips ? arith::SubIOp::create(b, base, fn.index(shape.lowW * pixelStride)) : base;
 }
 
-/// What output pixel (row, pixel) reads first.
-Value ConvolutionEmitter::rowBase(Value row, Value pixel) {
-  Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
-  Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), inputRow0);
-  return add(add(inputBase, mul(inputRow, rowElements)), mul(pixel, fn.index(shape.strideW * pixelStride)));
+/// From one row to the next of what tiles read.
+Value ConvolutionEmitter::rowElements() {
+  return mul(fn.materialize(skips ? shape.width : shape.paddedWidth), fn.index(pixelStride));
 }
 
 Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
@@ -189,12 +174,11 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
     bool folds = block != kNoBlocks && shape.kernelH * runs * steps > block;
     int64_t part = folds ? std::min(block, steps) : steps;
     tiles->begin(vectors, folds);
-    Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
     fn.loop(fn.index(0), fn.index(shape.kernelH), 1, [&](Value kh) {
       fn.loop(fn.index(0), fn.index(runs), 1, [&](Value kw) {
         fn.loop(fn.index(0), fn.index(steps), part, [&](Value from) {
           Value inputOffset =
-              add(mul(mul(kh, fn.index(shape.dilationH)), rowElements),
+              add(mul(mul(kh, fn.index(shape.dilationH)), rowElements()),
                   add(mul(kw, fn.index(shape.dilationW * pixelStride)), mul(from, fn.index(product.kStep))));
           Value filterOffset = add(mul(kh, fn.index(rowFilter)),
                                    mul(add(mul(kw, fn.index(steps)), from), fn.index(perStep * filterPitch)));
@@ -233,9 +217,10 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
 /// element on, null where it asks for none, and how many a step, whole `grain`s of them.
 std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements,
                                                         int64_t grain) {
-  DimExpr along = alongRow ? blockLength : shape.outWidth;
+  DimExpr along = alongRow && !panelsOutside ? blockLength : shape.outWidth,
+          across = panelsOutside ? shape.outHeight : blockLength;
   int64_t tilesOfRow = llvm::divideCeil(constantOr(along, 0), tile.wide);
-  int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(blockLength, 0), tile.high)) * tilesOfRow;
+  int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(across, 0), tile.high)) * tilesOfRow;
   bool fits = 2 * steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes * 3 / 4;
   if (inPlace || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 || stepElements < tilesOfBlock * grain)
     return {};
@@ -245,9 +230,10 @@ std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, 
     Value last = add(arith::SubIOp::create(b, place, begin), fn.index(size - 1));
     return arith::DivUIOp::create(b, last, fn.index(size));
   };
-  Value number = numberOf(pixel, alongRow ? blockBegin : fn.index(0), tile.wide);
+  Value begin = panelsOutside ? fn.index(0) : blockBegin;
+  Value number = numberOf(pixel, alongRow ? begin : fn.index(0), tile.wide);
   if (!alongRow)
-    number = add(mul(numberOf(row, blockBegin, tile.high), fn.index(tilesOfRow)), number);
+    number = add(mul(numberOf(row, begin, tile.high), fn.index(tilesOfRow)), number);
   Value share = mul(number, fn.index(stride * steps));
   return {add(add(filterBase, fn.index(steps * stepElements)), share), stride};
 }
@@ -283,108 +269,207 @@ int64_t ConvolutionEmitter::pixelsOfTile() {
   return between + tile.wide;
 }
 
-void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
-  Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
-  SmallVector<Value> rowBases;
-  for (int64_t r = 0; r < high; ++r)
-    rowBases.push_back(rowBase(add(row, fn.index(r)), pixel));
-  // (kw, channel) is one run when nothing lies between the channels of neighbouring taps.
-  bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
-  int64_t tapSteps = pitch / product.kPack, runLength = oneRun ? shape.kernelW * tapSteps : tapSteps;
-  int64_t runs = oneRun ? 1 : shape.kernelW;
+/// Which of a tile's rows exist and find row `kh` of the filter inside of the image; empty where all do.
+SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value kh) {
+  SmallVector<Value> inside;
+  if (at.high == 1 || (at.isWhole && !skips))
+    return inside;
+  for (int64_t r = 0; r < at.high; ++r) {
+    Value row = add(at.row, fn.index(r));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, fn.materialize(shape.outHeight));
+    if (skips) {
+      Value top = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), fn.index(shape.lowH));
+      Value from = add(top, mul(kh, fn.index(shape.dilationH)));
+      Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, from, fn.materialize(shape.height));
+      exists = arith::AndIOp::create(b, exists, isInside);
+    }
+    inside.push_back(exists);
+  }
+  return inside;
+}
+
+/// The elements of the filter from vector 0 of a tile to vector `j`.
+int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
   int64_t perPanel = panel / lanes;
-  int64_t step = (inPlace ? shape.outChannels : panel) * product.kPack; // of the filter
-  int64_t rowFilter = shape.kernelW * tapSteps * step, header = product.headers() * step;
-  auto aheadOf = [&](int64_t j) {
-    return inPlace ? j * lanes * product.kPack
-                   : j / perPanel * (header + shape.kernelH * rowFilter) + j % perPanel * lanes * product.kPack;
-  };
+  return inPlace ? j * lanes * product.kPack
+                 : j / perPanel * (runs.header + shape.kernelH * runs.rowFilter) + j % perPanel * lanes * product.kPack;
+}
+
+/// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
+/// distance from where a pixel begins.
+MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Value &inputOffset) {
+  MicroOperands operands(product);
+  operands.sharesLast = at.sharesLast;
+  operands.a = input;
+  if (product.kPack > 1)
+    operands.aStride = fn.index(product.kPack);
+  operands.b = fn.input(filterInput(op).getArgNumber());
+  operands.bStride = fn.index(runs.step);
+  // Rows of many channels lie pages apart, where no hardware prefetches; panels that the first-level cache does not
+  // keep come from the second for each tile.
+  if (inPlace && runs.step * widthOf(product.b) >= 1024)
+    operands.prefetchRows = 16;
+  else if (!inPlace && shape.kernelH * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
+    operands.prefetchRows = 128;
+  operands.aheadStride = at.aheadStride;
+  if (at.ahead) {
+    Value run = mul(steps.kh, fn.index(runs.count));
+    run = mul(steps.kw ? add(run, steps.kw) : run, fn.index(runs.length * at.aheadStride));
+    operands.ahead = add(at.ahead, run);
+  }
+  inputOffset = mul(mul(steps.kh, fn.index(shape.dilationH)), rowElements());
+  Value filterOffset = mul(steps.kh, fn.index(runs.rowFilter));
+  if (skips) { // what is before the first of these steps may lie outside of memory
+    inputOffset = add(inputOffset, steps.from);
+    filterOffset = add(filterOffset, mul(steps.from, fn.index(runs.step)));
+    if (at.ahead)
+      operands.ahead = add(operands.ahead, mul(steps.from, fn.index(at.aheadStride)));
+    steps.to = arith::SubIOp::create(b, steps.to, steps.from);
+    steps.from = fn.index(0);
+  }
+  if (steps.kw) {
+    inputOffset = add(inputOffset, mul(steps.kw, fn.index(shape.dilationW * pixelStride)));
+    filterOffset = add(filterOffset, mul(steps.kw, fn.index(runs.tapSteps * runs.step)));
+  }
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
+  for (int64_t j = 0; j < vectors; ++j) {
+    operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(runs.header + vectorOffset(j))));
+    if (inPlace)
+      operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
+  }
+  return operands;
+}
 
-  auto [ahead, aheadStride] = nextPanel(row, pixel, shape.kernelH * runs * runLength, step, 1);
-  prefetchResults(high, wide, row, pixel);
-  bool sharesLast = isLastTile && vectors > 1 && high * wide % 2 == 0 && canShareLast(lanes);
+/// Adds the products of some steps for rows [lowRow, endRow) of a tile, and of them the pixels that `taps` are for.
+SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps,
+                                                Steps steps, ValueRange sums) {
+  Value inputOffset;
+  MicroOperands operands = filterAt(at, steps, inputOffset);
+  SmallVector<int64_t> places; // of their sums
+  for (int64_t r = lowRow; r < endRow; ++r)
+    for (int64_t i = taps.first; i < taps.end; ++i) {
+      operands.aRows.push_back(add(add(at.rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
+      llvm::append_range(places, llvm::seq((r * at.wide + i) * vectors, (r * at.wide + i + 1) * vectors));
+    }
+  if (static_cast<int64_t>(operands.aRows.size()) == at.high * at.wide)
+    return emitMicroKernel(fn, operands, vectorType, steps.from, steps.to, sums);
+  SmallVector<Value> next(sums), some = llvm::map_to_vector(places, [&](int64_t place) { return Value(sums[place]); });
+  for (auto [place, sum] : llvm::zip(places, emitMicroKernel(fn, operands, vectorType, steps.from, steps.to, some)))
+    next[place] = sum;
+  return next;
+}
 
-  auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
-    MicroOperands operands(product);
-    operands.sharesLast = sharesLast;
-    operands.a = input;
-    if (product.kPack > 1)
-      operands.aStride = fn.index(product.kPack);
-    operands.b = fn.input(filterInput(op).getArgNumber());
-    operands.bStride = fn.index(step);
-    // Rows of many channels lie pages apart, where no hardware prefetches; panels that the first-level cache does not
-    // keep come from the second for each tile.
-    if (inPlace && step * widthOf(product.b) >= 1024)
-      operands.prefetchRows = 16;
-    else if (!inPlace && shape.kernelH * rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
-      operands.prefetchRows = 128;
-    operands.aheadStride = aheadStride;
-    if (ahead) {
-      Value first = mul(kh, fn.index(runs));
-      first = mul(kw ? add(first, kw) : first, fn.index(runLength * aheadStride));
-      operands.ahead = add(ahead, first);
+/// The same of all taps that lie inside of the image, in tiles that begin at one of `starts` and in others.
+SmallVector<Value> ConvolutionEmitter::multiplyInside(const PixelTile &at, ArrayRef<int64_t> starts, int64_t lowRow,
+                                                      int64_t endRow, const Steps &steps, ValueRange sums) {
+  if (starts.empty())
+    return multiply(at, lowRow, endRow, {0, shape.kernelW, 0, at.wide}, steps, sums);
+  auto atBorder = [&] {
+    SmallVector<Value> next(sums);
+    for (const TapRun &taps : tapRuns(shape, starts.front(), at.wide)) {
+      Steps some = steps;
+      some.from = fn.index(taps.firstTap * runs.tapSteps);
+      some.to = fn.index(taps.endTap * runs.tapSteps);
+      if (runs.parts != 1) {
+        some.from = arith::MaxSIOp::create(b, some.from, steps.from);
+        some.to = arith::MinSIOp::create(b, some.to, steps.to);
+      }
+      next = multiply(at, lowRow, endRow, taps, some, next);
     }
-    Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
-    Value filterOffset = mul(kh, fn.index(rowFilter));
-    if (kw) {
-      inputOffset = add(inputOffset, mul(kw, fn.index(shape.dilationW * pixelStride)));
-      filterOffset = add(filterOffset, mul(kw, fn.index(tapSteps * step)));
-    }
-    for (int64_t r = 0; r < high; ++r)
-      for (int64_t i = 0; i < wide; ++i)
-        operands.aRows.push_back(add(add(rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
-    for (int64_t j = 0; j < vectors; ++j) {
-      operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(header + aheadOf(j))));
-      if (inPlace)
-        operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
-    }
-    return emitMicroKernel(fn, operands, vectorType, from, to, sums);
+    return next;
   };
+  if (shape.outWidth.staticSize() == at.wide)
+    return atBorder();
+  Value isBorder = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.pixel, fn.index(starts.front()));
+  return fn.choose(isBorder, sums.getTypes(), atBorder,
+                   [&] { return multiplyInside(at, starts.drop_front(), lowRow, endRow, steps, sums); });
+}
 
-  // Over (kh, kw, part of a run); what is of size 1 is no loop.
-  int64_t block = product.sumsByBlocks() ? product.stepsOfBlock(kProductBlock) : kNoBlocks;
-  int64_t parts = product.sumsByBlocks() ? llvm::divideCeil(runLength, block) : 1,
-          perPart = llvm::divideCeil(runLength, parts);
-  int64_t sizes[] = {shape.kernelH, runs, parts};
+/// The same for all rows of a tile at once where all find the row of the filter inside, else for those that do.
+SmallVector<Value> ConvolutionEmitter::multiplyRows(const PixelTile &at, const Steps &steps, ValueRange sums) {
+  SmallVector<int64_t> borders = skips ? bordersOf(shape, at.wide) : SmallVector<int64_t>();
+  auto multiplyAll = [&] { return multiplyInside(at, borders, 0, at.high, steps, sums); };
+  SmallVector<Value> inside = findRowsInside(at, steps.kh);
+  if (inside.empty())
+    return multiplyAll();
+  Value all = inside.front();
+  for (Value other : ArrayRef(inside).drop_front())
+    all = arith::AndIOp::create(b, all, other);
+  return fn.choose(all, sums.getTypes(), multiplyAll, [&] {
+    SmallVector<Value> next(sums);
+    for (int64_t r = 0; r < at.high; ++r)
+      next = fn.choose(
+          inside[r], sums.getTypes(), [&] { return multiplyInside(at, borders, r, r + 1, steps, next); },
+          [&] { return next; });
+    return next;
+  });
+}
+
+/// What sums begin with: zeros, or what stands in front of the panels.
+SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
+  int64_t pixels = at.high * at.wide;
+  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, tileAccumulators(pixels, vectors, at.sharesLast));
+  for (int64_t j = 0; product.headers() && j < vectors; ++j) {
+    auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
+    Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
+                                         ValueRange{add(filterBase, fn.index(vectorOffset(j)))});
+    start = vector::BitCastOp::create(b, vectorType, start);
+    for (int64_t i = 0; i < pixels; ++i)
+      starts[i * vectors + j] = start;
+  }
+  return starts;
+}
+
+/// The sums of a tile over (kh, kw, part of a run); what is of size 1 is no loop.
+SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at) {
+  int64_t sizes[] = {shape.kernelH, runs.count, runs.parts};
   SmallVector<SummedAxis> axes;
   for (int64_t size : sizes)
     if (size != 1)
       axes.push_back(summedAxis(fn, dims.constant(size)));
-  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, tileAccumulators(high * wide, vectors, sharesLast));
-  for (int64_t j = 0; product.headers() && j < vectors; ++j) {
-    auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
-    Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
-                                         ValueRange{add(filterBase, fn.index(aheadOf(j)))});
-    start = vector::BitCastOp::create(b, vectorType, start);
-    for (int64_t i = 0; i < high * wide; ++i)
-      starts[i * vectors + j] = start;
-  }
-  SmallVector<Value> sums = sumNest(
-      fn, axes, perPart, block, starts, [&](Value x, Value y) { return joinFloats(b, x, y); },
-      [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
-        Value kh = fn.index(0), kw, from = fn.index(0), to = fn.index(runLength);
+  if (skips && at.high == 1 && shape.kernelH != 1)
+    axes.front() = filterRowsInside(fn, shape, at.row);
+  return sumNest(
+      fn, axes, runs.perPart, runs.block, startsOf(at), [&](Value x, Value y) { return joinFloats(b, x, y); },
+      [&](ArrayRef<Value> position, ValueRange carried) {
+        Steps steps{fn.index(0), Value(), fn.index(0), fn.index(runs.length)};
         if (shape.kernelH != 1)
-          kh = at.consume_front();
-        if (runs != 1)
-          kw = at.consume_front();
-        if (parts != 1) {
-          from = mul(at.front(), fn.index(perPart));
-          to = arith::MinSIOp::create(b, add(from, fn.index(perPart)), to);
+          steps.kh = position.consume_front();
+        if (runs.count != 1)
+          steps.kw = position.consume_front();
+        if (runs.parts != 1) {
+          steps.from = mul(position.front(), fn.index(runs.perPart));
+          steps.to = arith::MinSIOp::create(b, add(steps.from, fn.index(runs.perPart)), steps.to);
         }
-        return run(kh, kw, from, to, carried);
+        return multiplyRows(at, steps, carried);
       });
+}
 
-  if (sharesLast)
-    sums = unshareLast(fn, sums, high * wide, vectors, vectorType);
+void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
+  PixelTile at{high, wide, row, pixel};
+  for (int64_t r = 0; r < high; ++r)
+    at.rowBases.push_back(rowBase(add(row, fn.index(r)), pixel));
+  int64_t pixels = high * wide;
+  at.isWhole = constantOr(shape.outHeight, 1) % high == 0;
+  at.sharesLast = isLastTile && vectors > 1 && pixels % 2 == 0 && at.isWhole && canShareLast(lanes);
+  std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, shape.kernelH * runs.count * runs.length, runs.step, 1);
+  prefetchResults(high, wide, row, pixel);
+  SmallVector<Value> sums = sumTile(at);
+  if (at.sharesLast)
+    sums = unshareLast(fn, sums, pixels, vectors, vectorType);
+  Value results; // pixels that exist
+  if (!at.isWhole) {
+    Value left = arith::SubIOp::create(b, fn.materialize(shape.outHeight), row);
+    results = mul(arith::MinSIOp::create(b, left, fn.index(high)), fn.index(wide));
+  }
   emitTileEpilogue(
-      fn, op.getResult(), sums, high * wide, vectors, vectorType,
+      fn, op.getResult(), sums, pixels, vectors, vectorType,
       [&](KernelElements &elements, Value i) {
         Value up = high == 1 ? fn.index(0) : arith::DivUIOp::create(b, i, fn.index(wide)).getResult();
         Value along = high == 1 ? i : arith::RemUIOp::create(b, i, fn.index(wide)).getResult();
         return resultIndex(elements, add(row, up), add(pixel, along));
       },
-      groupColumn, [&](Value at) { return columnMask(at, 1); });
+      add(mul(group, fn.index(groupOut)), column), [&](Value at) { return columnMask(at, 1); }, results, wide);
 }
 
 /// Tiles of `high` rows from `row` on, over the pixels [begin, end).
@@ -418,117 +503,6 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   }
 }
 
-/// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride
-/// of 1 those of several rows are one run of padded pixels.
-static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64_t outWidth) {
-  int64_t paddedWidth = sizeOr(dims, shape.paddedWidth, 0);
-  if (shape.strideH != 1 || shape.strideW != 1 || paddedWidth == 0 || outWidth > kTileRows)
-    return 1;
-  return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
-}
-
-/// `vectors` is how many of them a group's channels fill.
-static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
-  int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
-          outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
-  if (form.product.isTiled()) {
-    bool isNarrow = outWidth != ShapedType::kDynamic && outWidth <= kTileRows;
-    int64_t high = 1;
-    if (isNarrow && outHeight != ShapedType::kDynamic && outHeight >= 2)
-      high = 2 * std::min(rowsOfTile(spec.dims, form.shape, outWidth),
-                          static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(outHeight / 2))));
-    RegisterTile chosen = chooseTileOfTiles(outWidth, vectors);
-    return {high, chosen.rows, chosen.vectors};
-  }
-  int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
-  bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
-  constexpr int64_t many = 1 << 20;
-  int64_t parts = form.product.parts(), ways = spec.target().l1Ways;
-  int64_t highest = chooseTile(spec.target(), many, vectors, false, parts, shares).rows;
-  // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
-  bool suffice = 4 * ways >= 3 * highest;
-  auto choose = [&](int64_t rows) {
-    return chooseTile(spec.target(), rows, vectors, conflicting, parts, shares, suffice);
-  };
-  RegisterTile tile = choose(outWidth);
-  if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
-    return {1, tile.rows, tile.vectors};
-  // Narrow images: a tile takes several rows.
-  RegisterTile most = choose(outWidth * outHeight);
-  int64_t mostHigh =
-      std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
-  // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
-  int64_t high = mostHigh;
-  for (int64_t rows = mostHigh; rows > 0; --rows)
-    if (llvm::divideCeil(outHeight, rows) * rows < llvm::divideCeil(outHeight, high) * high)
-      high = rows;
-  return {high, std::max<int64_t>(outWidth, 1), high > 1 ? most.vectors : tile.vectors};
-}
-
-/// Multiply-adds of a chunk: as many chunks as threads may share, unless a chunk would take no longer than waking a
-/// thread costs, or copy more than a quarter of its rows for a neighbour's, too.
-static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
-  const CostModel &costs = spec.costs();
-  DimContext &dims = spec.dims;
-  const ConvolutionShape &shape = form.shape;
-  int64_t taps = shape.kernelH * shape.kernelW * form.groupIn;
-  int64_t results = sizeOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
-  if (results == 0)
-    return costs.convolutionMacs;
-  int64_t all = results * shape.outChannels * taps;
-  auto least = static_cast<int64_t>(4 * costs.inlineNs * macsPerNs(costs, form.product));
-  if (shape.needsCopy) {
-    int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
-    int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
-    least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
-  }
-  int64_t most = costs.convolutionMacs;
-  bool isTiled = form.product.isTiled();
-  int64_t filterBytes = shape.outChannels * taps * widthOf(form.product.b);
-  if (isTiled || (!shape.needsCopy && filterBytes <= spec.target().l2Bytes / 4)) {
-    // Sums of few products, and those of tiles, are no longer computed than stored: the columns of a block follow each
-    // other while what lies where its results do is in the second-level cache.
-    int64_t pixelBytes = 0;
-    for (Type type : spec.kernel.getResultTypes())
-      pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(type));
-    if (!isTiled)
-      for (BlockArgument argument : spec.body().getArguments())
-        if (spec.sizes->sameShape(argument, ConvolutionOp(form.op).getResult()))
-          pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(argument.getType()));
-    int64_t pixels = spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1);
-    pixels = std::max(pixels, isTiled ? 2 * kTileRows : tile.high * tile.wide);
-    most = std::min(most, pixels * tile.vectors * lanes * taps);
-    if (isTiled && !shape.needsCopy)
-      least = 0;
-  }
-  return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
-}
-
-Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
-  Plan plan = planFilter(spec);
-  if (!plan.takes())
-    return plan;
-  ConvolutionOp op = convolutionOf(spec);
-  if (isDepthwise(op))
-    return Plan::refuse("it is depthwise, for which the emitter of that name is");
-  ConvolutionForm form(spec, op);
-  int64_t lanes = lanesOr(given, plan.lanes.chosen);
-  int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
-  ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
-  bool isTiled = form.product.isTiled();
-  auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise, int64_t rows) {
-    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, rows));
-  };
-  int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
-  plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
-  if (isTiled) // half of the rows in each tile of matrix units
-    plan.tile.back().divides = tile.high;
-  plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), mostVectors);
-  plan.setChunk(chooseChunk(spec, form, tile, lanes));
-  return plan;
-}
-
 EmittedKernel ConvolutionEmitter::emit() {
   int64_t panels = llvm::divideCeil(groupOut, panel);
   int64_t high = tile.high, wide = tile.wide;
@@ -557,7 +531,8 @@ EmittedKernel ConvolutionEmitter::emit() {
                : dims.add(dims.mul(dims.sub(dims.min(blockLength, walked), one), dims.constant(shape.strideH)),
                           dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
   // A block's last tile that reaches back reads up to `high - 1` output rows more.
-  if (!alongRow)
+  bool reachesBack = !alongRow && high > 1 && product.isTiled();
+  if (reachesBack)
     inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pixelStride)));
   // Vectors of the copy that few channels fill, too.
@@ -578,6 +553,11 @@ EmittedKernel ConvolutionEmitter::emit() {
         high > 1 ? TileSums::Rows{ofTile, ofTile, dims.add(ofTile, ofTile)} : TileSums::split(dims, along, wide);
     tiles.emplace(fn, product, rows, tile.vectors);
   }
+  // Where the filter does not stay in the second-level cache but the image does, it is read once.
+  int64_t half = fn.spec.target().l2Bytes / 2;
+  int64_t imageBytes = constantOr(dims.mul(shape.height, shape.width), half) * shape.channels * widthOf(product.a);
+  panelsOutside = !shape.needsCopy && !product.isTiled() && groups == 1 && imageBytes <= half &&
+                  shape.outChannels * taps * widthOf(product.b) > half;
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.pixelPitch));
 
@@ -589,8 +569,10 @@ EmittedKernel ConvolutionEmitter::emit() {
       rest = quotient;
       return digit;
     };
+    Value block = panelsOutside ? take(blockCount) : Value();
     Value columnTile = take(fn.index(columnTiles));
-    Value block = take(blockCount);
+    if (!panelsOutside)
+      block = take(blockCount);
     group = take(fn.index(groups));
     image = rest;
     column = mul(columnTile, fn.index(tileColumns));
@@ -614,7 +596,7 @@ EmittedKernel ConvolutionEmitter::emit() {
     // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile
     // reads.
     Value firstRow = alongRow ? fn.index(0) : low;
-    if (!alongRow && high > 1) {
+    if (reachesBack) {
       Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
       firstRow = arith::MinSIOp::create(b, low, lastStart);
     }
@@ -637,7 +619,7 @@ EmittedKernel ConvolutionEmitter::emit() {
     } else {
       input = source;
       inputBase = add(imageBase, channelBegin);
-      inputRow0 = fn.index(0);
+      inputRow0 = fn.index(skips ? shape.lowH : 0);
     }
 
     auto walk = [&](int64_t tileVectors, bool isLast) {
@@ -647,7 +629,7 @@ EmittedKernel ConvolutionEmitter::emit() {
         return emitPixels(1, wide, fn.index(0), low, high_);
       Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
       fn.loop(low, high_, high, [&](Value row) {
-        Value start = high == 1 ? row : arith::MinSIOp::create(b, row, lastStart).getResult();
+        Value start = reachesBack ? arith::MinSIOp::create(b, row, lastStart).getResult() : row;
         emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
       });
     };

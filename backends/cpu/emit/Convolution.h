@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_CONVOLUTION_H
 #define SINTER_BACKENDS_CPU_EMIT_CONVOLUTION_H
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Emitter.h"
 #include "backends/cpu/emit/ProductForm.h"
 #include "ir/Contraction.h"
@@ -51,6 +52,20 @@ struct ConvolutionShape {
 void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value source, mlir::Value imageBase,
                     mlir::Value target, mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount,
                     mlir::Value channelBegin, int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form);
+
+/// The rows of the filter that lie inside of the image for row `row` of the result.
+SummedAxis filterRowsInside(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value row);
+
+/// Taps [firstTap, endTap) of a row of the filter, which pixels [first, end) of a tile find inside of the image.
+struct TapRun {
+  int64_t firstTap, endTap, first, end;
+};
+/// All taps of a tile of `wide` pixels that begins at pixel `start` of a row of known width, in runs; those that no
+/// pixel finds inside are in none. One run of all taps and pixels: nothing of the tile lies outside.
+llvm::SmallVector<TapRun> tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide);
+/// Where tiles of `wide` pixels of a row begin that find taps outside of the image. Tiles begin at multiples of `wide`,
+/// and the last one where it ends with the row.
+llvm::SmallVector<int64_t> bordersOf(const ConvolutionShape &shape, int64_t wide);
 
 /// How a register tile multiplies the operands; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal);

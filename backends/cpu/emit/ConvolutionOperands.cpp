@@ -232,6 +232,52 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   paddedWidth = extent(width, inputDilationW, lowW, highW);
 }
 
+SummedAxis sinter::cpu::filterRowsInside(KernelFunction &fn, const ConvolutionShape &shape, Value row) {
+  ImplicitLocOpBuilder &b = fn.b;
+  // Row kh lies inside where 0 <= top + kh * dilation < height.
+  Value first = arith::MulIOp::create(b, row, fn.index(shape.strideH));
+  Value top = arith::SubIOp::create(b, first, fn.index(shape.lowH));
+  Value dilation = fn.index(shape.dilationH), zero = fn.index(0), all = fn.index(shape.kernelH);
+  auto rowsAbove = [&](Value position) {
+    Value distance = arith::SubIOp::create(b, position, top);
+    Value rows = arith::CeilDivSIOp::create(b, distance, dilation);
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, rows, zero), all).getResult();
+  };
+  return {rowsAbove(zero), rowsAbove(fn.materialize(shape.height)), shape.kernelH};
+}
+
+SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide) {
+  int64_t width = shape.width.staticSize();
+  SmallVector<TapRun> runs;
+  for (int64_t tap = 0; tap < shape.kernelW; ++tap) {
+    // Pixel i reads column (start + i) * stride + distance.
+    int64_t distance = start * shape.strideW - shape.lowW + tap * shape.dilationW;
+    int64_t first = std::clamp<int64_t>(llvm::divideCeil(std::max<int64_t>(-distance, 0), shape.strideW), 0, wide);
+    int64_t end = std::clamp<int64_t>(llvm::divideCeil(std::max<int64_t>(width - distance, 0), shape.strideW), 0, wide);
+    if (first >= end)
+      continue;
+    if (!runs.empty() && runs.back().endTap == tap && runs.back().first == first && runs.back().end == end)
+      ++runs.back().endTap;
+    else
+      runs.push_back({tap, tap + 1, first, end});
+  }
+  return runs;
+}
+
+SmallVector<int64_t> sinter::cpu::bordersOf(const ConvolutionShape &shape, int64_t wide) {
+  int64_t outWidth = shape.outWidth.staticSize(), last = std::max<int64_t>(outWidth - wide, 0);
+  SmallVector<int64_t> starts;
+  for (int64_t at = 0; at < outWidth; at += wide) {
+    int64_t start = std::min(at, last);
+    SmallVector<TapRun> runs = tapRuns(shape, start, wide);
+    bool isWhole = runs.size() == 1 && runs[0].firstTap == 0 && runs[0].endTap == shape.kernelW && runs[0].first == 0 &&
+                   runs[0].end == wide;
+    if (!isWhole)
+      starts.push_back(start);
+  }
+  return starts;
+}
+
 /// Elements of a short vector that holds several pixels of `channels` each, which are spread in registers to `pitch`
 /// each; 0 where it does not, or pixels do not follow each other.
 static int64_t lanesOfPixels(const ConvolutionShape &shape, int64_t channels, int64_t pitch, const ProductForm &form) {

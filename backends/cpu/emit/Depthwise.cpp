@@ -126,8 +126,6 @@ private:
   void findRows(Value low, Value high);
   void emitRow(Value channel, Value mask);
   void emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns);
-  /// The rows of the filter that lie inside of the image.
-  SummedAxis filterRows();
   Value load(Value buffer, Number number, Value at, Value mask);
   /// Adds the products of one row of the filter for `wide` pixels.
   SmallVector<Value> addRow(Value kh, Value pixelBase, Value channel, Value mask, Columns columns, ValueRange sums);
@@ -196,20 +194,6 @@ SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value chan
   return next;
 }
 
-SummedAxis DepthwiseKernel::filterRows() {
-  if (!skips)
-    return summedAxis(fn, dims.constant(shape.kernelH));
-  // Row kh lies inside where 0 <= top + kh * dilation < height.
-  Value top = sub(mul(row, fn.index(shape.strideH)), fn.index(shape.lowH));
-  Value dilation = fn.index(shape.dilationH), zero = fn.index(0), all = fn.index(shape.kernelH);
-  auto rowsAbove = [&](Value position) {
-    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, arith::CeilDivSIOp::create(b, position, dilation), zero),
-                                  all)
-        .getResult();
-  };
-  return {rowsAbove(sub(zero, top)), rowsAbove(sub(fn.materialize(shape.height), top)), shape.kernelH};
-}
-
 void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns) {
   Value rowBase = add(base, mul(sub(mul(row, fn.index(shape.strideH)), firstRow), rowElements));
   Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * pixel))), channel);
@@ -217,8 +201,8 @@ void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask,
     pixelBase = sub(pixelBase, fn.index(shape.lowW * pixel));
   int64_t length = std::min(shape.kernelW, kProductBlock), block = form.sumsByBlocks() ? kProductBlock : kNoBlocks;
   SmallVector<Value> sums = sumNest(
-      fn, filterRows(), length, block, zeroAccumulators(fn, sumType, wide),
-      [&](Value x, Value y) { return joinFloats(b, x, y); },
+      fn, skips ? filterRowsInside(fn, shape, row) : summedAxis(fn, dims.constant(shape.kernelH)), length, block,
+      zeroAccumulators(fn, sumType, wide), [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](ArrayRef<Value> at, ValueRange carried) {
         return addRow(at.front(), pixelBase, channel, mask, columns, carried);
       });

@@ -145,6 +145,16 @@ void KernelFunction::branch(Value condition, function_ref<void()> then, function
   otherwise();
 }
 
+SmallVector<Value> KernelFunction::choose(Value condition, TypeRange types, Branch then, Branch otherwise) {
+  auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, then());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise());
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
 SmallVector<Value> KernelFunction::delinearize(Value flat, ArrayRef<DimExpr> sizes) {
   SmallVector<Value> position(sizes.size());
   for (int64_t k = static_cast<int64_t>(sizes.size()) - 1; k > 0; --k) {

@@ -63,6 +63,9 @@ public:
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
   /// One or the other; both may use `b`, which is inside.
   void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// The same where both give values, of the same types.
+  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, mlir::TypeRange types, Branch then, Branch otherwise);
   /// Splits a flat position into one index per size (row-major).
   llvm::SmallVector<mlir::Value> delinearize(mlir::Value flat, llvm::ArrayRef<DimExpr> sizes);
 

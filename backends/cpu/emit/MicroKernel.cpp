@@ -253,7 +253,7 @@ void sinter::cpu::emitHotEpilogue(KernelFunction &fn, Value root, Value hot, Val
 void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Value> accumulators, int64_t rows,
                                    int64_t vectors, VectorType vectorType,
                                    function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
-                                   function_ref<Value(Value)> mask) {
+                                   function_ref<Value(Value)> mask, Value results, int64_t group) {
   ImplicitLocOpBuilder &b = fn.b;
   int64_t lanes = vectorType.getNumElements();
   // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
@@ -262,9 +262,20 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
   for (Operation &op : fn.spec.body().without_terminator())
     ops += isa<Pointwise>(op);
   if (ops <= fewOps) {
-    for (int64_t i = 0; i < rows; ++i)
+    auto finishRow = [&](int64_t i) {
       for (int64_t j = 0; j < vectors; ++j)
         finishVector(fn, root, fn.index(i), j, accumulators[i * vectors + j], rowIndex, column, mask);
+    };
+    for (int64_t first = 0; first < rows; first += results ? group : rows) {
+      int64_t end = results ? std::min(first + group, rows) : rows;
+      auto finishGroup = [&] { llvm::for_each(llvm::seq(first, end), finishRow); };
+      if (!results || first == 0) {
+        finishGroup();
+        continue;
+      }
+      Value holds = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, results, fn.index(first));
+      fn.branch(holds, finishGroup, [] {});
+    }
     return;
   }
   Value hot;
@@ -276,5 +287,5 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
   }
   for (auto [i, accumulator] : llvm::enumerate(accumulators))
     vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
-  emitHotEpilogue(fn, root, hot, fn.index(rows), vectors, vectorType, rowIndex, column, mask);
+  emitHotEpilogue(fn, root, hot, results ? results : fn.index(rows), vectors, vectorType, rowIndex, column, mask);
 }

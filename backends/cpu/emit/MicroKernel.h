@@ -90,11 +90,13 @@ llvm::SmallVector<mlir::Value> emitBlockedMicroKernel(KernelFunction &fn, const 
 
 /// Applies what follows `root` in the kernel to a tile of its result and stores the kernel's results. `rowIndex` gives
 /// the result index of tile row `row` (0 is the first; an index value) with any entry for the last axis, which is
-/// `column` + lanes. `mask` gives the lanes that exist from a column on, or null for all.
+/// `column` + lanes. `mask` gives the lanes that exist from a column on, or null for all. `results`, if it is given,
+/// says how many of the rows hold results: whole groups of `group` rows.
 void emitTileEpilogue(KernelFunction &fn, mlir::Value root, llvm::ArrayRef<mlir::Value> accumulators, int64_t rows,
                       int64_t vectors, mlir::VectorType vectorType,
                       llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex,
-                      mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask);
+                      mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask, mlir::Value results = {},
+                      int64_t group = 1);
 
 /// The same where the tile's accumulators lie in `hot`, [rows][vectors] of `vectorType`; those of row `row` in row
 /// `place(row)`, if that is given.

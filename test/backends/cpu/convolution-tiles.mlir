@@ -5,7 +5,7 @@
 // RUN: sinter compile %s --target=haswell --emit=fused -o - | FileCheck --check-prefixes=CHECK,NARROW %s
 
 // CHECK-LABEL: @padded
-// WIDE: tile = [1, 7, 2]
+// WIDE: tile = [2, 7, 2]
 // NARROW: tile = [1, 4, 2]
 func.func @padded(%x: tensor<1x14x14x512xf32>) -> tensor<1x7x7x512xf32> {
   %w = sinter.constant dense<0.5> : tensor<512x3x3x512xf32>

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/ConvolutionPlan.h"
+#include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/Tiles.h"
+#include "ir/Contraction.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+int64_t sinter::cpu::sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
+  expr = dims.resolve(expr);
+  return expr.isConstant() ? expr.constant() : otherwise;
+}
+
+ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), shape(spec, op) {
+  std::string refusal;
+  product = *productFormOf(spec, op, refusal);
+  panel = spec.target().panelBytes / widthOf(product.sum);
+  groups = op.getGroups();
+  groupIn = shape.channels / groups;
+  groupOut = shape.outChannels / groups;
+  inPlace = !isa<BlockArgument>(op.getFilter());
+  pitch = product.paddedChannels(groupIn);
+  shape.needsCopy |= product.copiesRows() || pitch != groupIn;
+  skips = false;
+  skips = canSkip(spec.target());
+  shape.needsCopy &= !skips;
+  pixelStride = shape.needsCopy ? pitch : shape.pixelPitch;
+  // The pixels of a tile would share cache sets.
+  if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
+    pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
+  // A pointwise convolution walks all pixels as one row.
+  if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
+    DimExpr one = spec.dims.constant(1);
+    DimExpr pixels = spec.dims.mul(shape.images, spec.dims.mul(shape.height, shape.width));
+    flattened = true;
+    shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
+    shape.width = shape.outWidth = shape.paddedWidth = pixels;
+  }
+}
+
+bool ConvolutionForm::canShareLast(int64_t lanes) const {
+  int64_t vectors = llvm::divideCeil(groupOut, lanes);
+  return !inPlace && !skips && cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
+}
+
+FilterRuns ConvolutionForm::filterRuns() const {
+  FilterRuns runs;
+  bool isOneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
+  runs.tapSteps = pitch / product.kPack;
+  runs.count = isOneRun ? 1 : shape.kernelW;
+  runs.length = isOneRun ? shape.kernelW * runs.tapSteps : runs.tapSteps;
+  runs.step = (inPlace ? shape.outChannels : panel) * product.kPack;
+  runs.rowFilter = shape.kernelW * runs.tapSteps * runs.step;
+  runs.header = product.headers() * runs.step;
+  runs.block = product.sumsByBlocks() ? product.stepsOfBlock(kProductBlock) : kNoBlocks;
+  runs.parts = product.sumsByBlocks() ? llvm::divideCeil(runs.length, runs.block) : 1;
+  runs.perPart = llvm::divideCeil(runs.length, runs.parts);
+  if (skips && runs.parts > 1 && runs.tapSteps <= runs.block) { // whole taps
+    int64_t taps = llvm::divideCeil(shape.kernelW, llvm::divideCeil(shape.kernelW, runs.block / runs.tapSteps));
+    runs.perPart = taps * runs.tapSteps;
+    runs.parts = llvm::divideCeil(runs.length, runs.perPart);
+  }
+  return runs;
+}
+
+/// Zeros around an image need no copy where each tap is one run of some channels and filters are so small that few
+/// tiles reach beyond a row.
+bool ConvolutionForm::canSkip(const Target &target) const {
+  constexpr int64_t leastChannels = 8, mostTaps = 7;
+  bool isPadding = shape.needsCopy && shape.fill == 0 && shape.inputDilationH == 1 && shape.inputDilationW == 1;
+  bool isOneRun = (shape.dilationW == 1 || shape.kernelW == 1) && shape.pixelPitch == pitch && pitch == groupIn;
+  bool isPlain = product.kPack == 1 && !product.copiesRows() && !product.isTiled();
+  bool isKnown = !ShapedType::isDynamic(shape.width.staticSize()) && shape.outWidth.staticSize() > 0;
+  bool isSmall = std::max(shape.kernelH, shape.kernelW) <= mostTaps && shape.lowW < mostTaps && shape.highW < mostTaps;
+  bool walksRows = shape.kernelH > 1 || (shape.lowH <= 0 && shape.highH <= 0);
+  bool conflicts = pitch * shape.strideW * widthOf(product.row) % 4096 == 0;
+  return isPadding && isOneRun && isPlain && isKnown && isSmall && walksRows && !conflicts &&
+         groupIn >= leastChannels && !canShareLast(target.lanes(widthOf(product.sum)));
+}
+
+/// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride
+/// of 1 those of several rows are one run of padded pixels.
+static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64_t outWidth) {
+  int64_t paddedWidth = sizeOr(dims, shape.paddedWidth, 0);
+  if (shape.strideH != 1 || shape.strideW != 1 || paddedWidth == 0 || outWidth > kTileRows)
+    return 1;
+  return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
+}
+
+/// `vectors` is how many of them a group's channels fill.
+static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
+  int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
+          outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
+  if (form.product.isTiled()) {
+    bool isNarrow = outWidth != ShapedType::kDynamic && outWidth <= kTileRows;
+    int64_t high = 1;
+    if (isNarrow && outHeight != ShapedType::kDynamic && outHeight >= 2)
+      high = 2 * std::min(rowsOfTile(spec.dims, form.shape, outWidth),
+                          static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(outHeight / 2))));
+    RegisterTile chosen = chooseTileOfTiles(outWidth, vectors);
+    return {high, chosen.rows, chosen.vectors};
+  }
+  int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
+  bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
+  constexpr int64_t many = 1 << 20;
+  int64_t parts = form.product.parts(), ways = spec.target().l1Ways;
+  int64_t highest = chooseTile(spec.target(), many, vectors, false, parts, shares).rows;
+  // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
+  bool suffice = 4 * ways >= 3 * highest;
+  auto choose = [&](int64_t rows) {
+    return chooseTile(spec.target(), rows, vectors, conflicting, parts, shares, suffice);
+  };
+  RegisterTile tile = choose(outWidth);
+  if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
+    return {1, tile.rows, tile.vectors};
+  // Narrow images: a tile takes several rows.
+  RegisterTile most = choose(many);
+  int64_t high = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
+  // Rows that are left of the last tile are multiplied one by one; each multiplication loads the filter once.
+  auto cost = [&](int64_t rows) {
+    return outHeight / rows * (rows * outWidth + 1) + outHeight % rows * (outWidth + 1);
+  };
+  for (int64_t rows = high; rows > 0; --rows)
+    if (cost(rows) < cost(high))
+      high = rows;
+  return {high, std::max<int64_t>(outWidth, 1), high > 1 ? most.vectors : tile.vectors};
+}
+
+/// Multiply-adds of a chunk: as many chunks as threads may share, unless a chunk would take no longer than waking a
+/// thread costs, or copy more than a quarter of its rows for a neighbour's, too.
+static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
+  const CostModel &costs = spec.costs();
+  DimContext &dims = spec.dims;
+  const ConvolutionShape &shape = form.shape;
+  int64_t taps = shape.kernelH * shape.kernelW * form.groupIn;
+  int64_t results = sizeOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
+  if (results == 0)
+    return costs.convolutionMacs;
+  int64_t all = results * shape.outChannels * taps;
+  auto least = static_cast<int64_t>(4 * costs.inlineNs * macsPerNs(costs, form.product));
+  if (shape.needsCopy) {
+    int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
+    int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
+    least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
+  }
+  int64_t most = costs.convolutionMacs;
+  bool isTiled = form.product.isTiled();
+  int64_t filterBytes = shape.outChannels * taps * widthOf(form.product.b);
+  if (isTiled || (!shape.needsCopy && filterBytes <= spec.target().l2Bytes / 4)) {
+    // Sums of few products, and those of tiles, are no longer computed than stored: the columns of a block follow each
+    // other while what lies where its results do is in the second-level cache.
+    int64_t pixelBytes = 0;
+    for (Type type : spec.kernel.getResultTypes())
+      pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(type));
+    if (!isTiled)
+      for (BlockArgument argument : spec.body().getArguments())
+        if (spec.sizes->sameShape(argument, ConvolutionOp(form.op).getResult()))
+          pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(argument.getType()));
+    int64_t pixels = spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1);
+    pixels = std::max(pixels, isTiled ? 2 * kTileRows : tile.high * tile.wide);
+    most = std::min(most, pixels * tile.vectors * lanes * taps);
+    if (isTiled && !shape.needsCopy)
+      least = 0;
+  }
+  return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
+}
+
+Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
+  Plan plan = planFilter(spec);
+  if (!plan.takes())
+    return plan;
+  ConvolutionOp op = convolutionOf(spec);
+  if (isDepthwise(op))
+    return Plan::refuse("it is depthwise, for which the emitter of that name is");
+  ConvolutionForm form(spec, op);
+  int64_t lanes = lanesOr(given, plan.lanes.chosen);
+  int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
+  ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
+  bool isTiled = form.product.isTiled();
+  auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise, int64_t rows) {
+    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, rows));
+  };
+  int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
+  plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
+  if (isTiled) // half of the rows in each tile of matrix units
+    plan.tile.back().divides = tile.high;
+  plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), mostVectors);
+  plan.setChunk(chooseChunk(spec, form, tile, lanes));
+  return plan;
+}

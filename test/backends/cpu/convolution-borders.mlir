@@ -1,0 +1,37 @@
+// Tiles leave out what is beyond the image, so that no rows are copied: the kernel has no workspace. Rows that are left of
+// the last tile are multiplied alone, and each tile asks for its share of the next panel and for what its epilogue writes.
+// RUN: sinter compile %s --target=emeraldrapids --emit=loops -o - | FileCheck %s
+// RUN: sinter compile %s --target=emeraldrapids --emit=fused -o - | FileCheck --check-prefix=TILE %s
+// RUN: sinter compile %s --target=x86-64-v4 --emit=fused -o - | FileCheck --check-prefix=TILE %s
+
+// CHECK-LABEL: func.func @{{.*}}k0_convolution(
+// CHECK-NOT: xi8>
+// CHECK: memref.prefetch {{.*}}, write
+// CHECK: memref.prefetch {{.*}}, read, locality<2>
+// CHECK-LABEL: func.func @{{.*}}k1_convolution(
+// CHECK-SAME: memref<1099511627776xi8>
+// CHECK-LABEL: func.func @{{.*}}k2_convolution(
+// CHECK-SAME: memref<1099511627776xi8>
+
+// Two rows of 7 pixels, three times, and one.
+// TILE-LABEL: @narrow
+// TILE: tile = [2, 7, 2]
+func.func @narrow(%x: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
+  %w = sinter.constant dense<0.5> : tensor<512x3x3x512xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x7x7x512xf32>, tensor<512x3x3x512xf32>) -> tensor<1x7x7x512xf32>
+  return %p : tensor<1x7x7x512xf32>
+}
+
+// Taps that lie apart are several runs.
+func.func @dilated(%x: tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> {
+  %w = sinter.constant dense<0.5> : tensor<64x3x3x64xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 2, 2>, high = array<i64: 2, 2>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 2, 2>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x28x28x64xf32>, tensor<64x3x3x64xf32>) -> tensor<1x28x28x64xf32>
+  return %p : tensor<1x28x28x64xf32>
+}
+
+// Pixels 4 KiB apart are copied further.
+func.func @conflicting(%x: tensor<1x14x14x1024xf32>) -> tensor<1x14x14x64xf32> {
+  %w = sinter.constant dense<0.5> : tensor<64x3x3x1024xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x1024xf32>, tensor<64x3x3x1024xf32>) -> tensor<1x14x14x64xf32>
+  return %p : tensor<1x14x14x64xf32>
+}
