@@ -170,6 +170,7 @@ private:
   bool isAligned(Operation *op, Group &group);
   void findStateUpdates();
   void growEpilogue(unsigned number);
+  size_t endBeforeWidening(ArrayRef<Operation *> members);
   void addNarrowResults(unsigned number, Value value);
   void growTransposed(unsigned number);
   bool isReadFromLarge(Operation *op);
@@ -336,6 +337,32 @@ void Planner::findStateUpdates() {
   }
 }
 
+/// How many of an epilogue's ops are left where the last ones only widen a small number for other kernels' epilogues,
+/// such as bytes that become floats: those read the number as it is stored and widen it in registers.
+size_t Planner::endBeforeWidening(ArrayRef<Operation *> members) {
+  Value value = members.back()->getResult(0);
+  bool isRead = llvm::all_of(value.getUsers(), [&](Operation *user) {
+    auto found = groupsOf.find(user);
+    return isa<Pointwise>(user) && found != groupsOf.end() &&
+           llvm::all_of(found->second, [&](unsigned number) { return groups[number].aligned.contains(user); });
+  });
+  int64_t width = byteWidth(getElementTypeOrSelf(value)), cost = 0;
+  for (size_t count = members.size(); isRead && count > 2; --count) {
+    Operation *op = members[count - 1];
+    llvm::SmallDenseSet<Value> read;
+    for (Value operand : op->getOperands())
+      if (!matchPattern(operand, m_Constant()))
+        read.insert(operand);
+    cost += costOf(op);
+    if (!isa<Pointwise>(op) || op->getResult(0) != value || read.size() != 1 || cost > kLargeCost)
+      break;
+    value = *read.begin();
+    if (value.getDefiningOp() == members[count - 2] && byteWidth(getElementTypeOrSelf(value)) < width)
+      return count - 1;
+  }
+  return members.size();
+}
+
 /// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
 void Planner::growEpilogue(unsigned number) {
   Group &group = groups[number];
@@ -391,6 +418,8 @@ void Planner::growEpilogue(unsigned number) {
     if (single && isa<Pointwise>(next))
       committed = members.size();
   }
+  if (!hasDevices(root))
+    committed = endBeforeWidening(members.getArrayRef().take_front(committed));
   for (Operation *member : llvm::drop_begin(members.getArrayRef().take_front(committed))) {
     group.ops.insert(member);
     group.epilogue.insert(member);

@@ -133,3 +133,30 @@ func.func @numbers_of_bytes_are_made_where_they_are_read(%x: tensor<4x8xui8>) ->
   %2 = sinter.reduce add %0 axes = [1] : (tensor<4x8xf32>) -> tensor<4xf32>
   return %1, %2 : tensor<4x8xf32>, tensor<4xf32>
 }
+
+// The first product's kernel stores bytes, and the second's epilogue makes floats of them.
+// CHECK-LABEL: @another_kernel_widens_what_it_reads
+// CHECK-NEXT: contraction: [dot_general] round convert -> 1
+// CHECK-NEXT: contraction: convert mul [dot_general] add -> 1
+func.func @another_kernel_widens_what_it_reads(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %scale = sinter.constant dense<0.5> : tensor<4x4xf32>
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = sinter.round %0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = sinter.convert %1 {element_type = ui8} : (tensor<4x4xf32>) -> tensor<4x4xui8>
+  %3 = sinter.convert %2 {element_type = f32} : (tensor<4x4xui8>) -> tensor<4x4xf32>
+  %4 = sinter.mul %3, %scale : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = sinter.dot_general %a, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %6 = sinter.add %5, %4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %6 : tensor<4x4xf32>
+}
+
+// What leaves the function is widened where it is computed.
+// CHECK-LABEL: @the_result_is_widened_at_once
+// CHECK-NEXT: contraction: [dot_general] round convert convert -> 1
+func.func @the_result_is_widened_at_once(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = sinter.round %0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = sinter.convert %1 {element_type = ui8} : (tensor<4x4xf32>) -> tensor<4x4xui8>
+  %3 = sinter.convert %2 {element_type = f32} : (tensor<4x4xui8>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
