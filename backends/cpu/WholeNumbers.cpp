@@ -5,9 +5,15 @@
 // range (ir/ElementwiseBodies.cpp), which all floats hold exactly.
 //
 //   sitofp(subi(extui(fptoui(x)), c))  ->  x - c        x whole, of at most 16 bits as an integer
+//
+// What is stored as a byte is rounded by the conversion itself, after it has been bounded, and the zero point is added
+// to integers; bounds are whole, so that both orders give the same.
+//
+//   fptoui(bound(roundeven(y) + z))    ->  trunc(lrint(bound(y)) + z)        bounds less z
 
 #include "backends/cpu/WholeNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -40,7 +46,109 @@ static bool isWhole(Value value, int depth = kMostDepth) {
          areWhole(op->getOperands());
 }
 
+/// A constant of the type of `like`, which may be a vector.
+static Value constantLike(PatternRewriter &rewriter, Location loc, Value like, double number) {
+  Type type = like.getType();
+  TypedAttr attribute = rewriter.getFloatAttr(getElementTypeOrSelf(type), number);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+  return arith::ConstantOp::create(rewriter, loc, attribute);
+}
+
+/// `number + offset`, bounded as floats are that become small integers (ir/ElementwiseBodies.cpp).
+struct Bounded {
+  Value number;
+  double offset = 0, least, most;
+  bool isChecked = false; // NaN becomes 0, not the lower bound
+
+  static std::optional<Bounded> match(Value value);
+  /// The bounded number less `offset`, of `number` in place of this one's.
+  Value buildOf(PatternRewriter &rewriter, Location loc, Value number) const;
+};
+
+/// The number that `value` is where it compares to a constant so, and the constant else.
+static Value matchChoice(Value value, arith::CmpFPredicate predicate, double &bound) {
+  auto choice = value.getDefiningOp<arith::SelectOp>();
+  auto compare = choice ? choice.getCondition().getDefiningOp<arith::CmpFOp>() : arith::CmpFOp();
+  APFloat constant(0.0);
+  if (!compare || compare.getPredicate() != predicate || compare.getLhs() != choice.getTrueValue() ||
+      !matchPattern(choice.getFalseValue(), m_ConstantFloat(&constant)))
+    return {};
+  bool isBound = compare.getRhs() == choice.getFalseValue() || predicate == arith::CmpFPredicate::ORD;
+  bound = constant.convertToDouble();
+  return isBound ? choice.getTrueValue() : Value();
+}
+
+std::optional<Bounded> Bounded::match(Value value) {
+  Bounded bounded;
+  Value below = matchChoice(value, arith::CmpFPredicate::OLT, bounded.most);
+  bounded.number = below ? matchChoice(below, arith::CmpFPredicate::OGT, bounded.least) : Value();
+  if (!bounded.number)
+    return std::nullopt;
+  double otherwise = 0;
+  if (Value checked = matchChoice(bounded.number, arith::CmpFPredicate::ORD, otherwise)) {
+    if (otherwise != 0)
+      return std::nullopt;
+    bounded.number = checked;
+    bounded.isChecked = true;
+  }
+  APFloat constant(0.0);
+  auto sum = bounded.number.getDefiningOp<arith::AddFOp>();
+  if (sum && matchPattern(sum.getRhs(), m_ConstantFloat(&constant)) && constant.isInteger() &&
+      std::abs(constant.convertToDouble()) <= kMostOffset) {
+    bounded.number = sum.getLhs();
+    bounded.offset = constant.convertToDouble();
+  }
+  return bounded;
+}
+
+Value Bounded::buildOf(PatternRewriter &rewriter, Location loc, Value number) const {
+  auto choose = [&](arith::CmpFPredicate predicate, Value than, double otherwise) {
+    Value constant = constantLike(rewriter, loc, number, otherwise);
+    Value holds = arith::CmpFOp::create(rewriter, loc, predicate, number, than ? than : constant);
+    number = arith::SelectOp::create(rewriter, loc, holds, number, constant);
+  };
+  if (isChecked)
+    choose(arith::CmpFPredicate::ORD, number, -offset);
+  choose(arith::CmpFPredicate::OGT, Value(), least - offset);
+  choose(arith::CmpFPredicate::OLT, Value(), most - offset);
+  return number;
+}
+
 namespace {
+/// A byte of what has been rounded to the nearest even number.
+template <typename ToInteger> struct RoundToInteger : OpRewritePattern<ToInteger> {
+  using OpRewritePattern<ToInteger>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ToInteger op, PatternRewriter &rewriter) const override {
+    std::optional<Bounded> bounded = Bounded::match(op.getIn());
+    auto round = bounded ? bounded->number.getDefiningOp<math::RoundEvenOp>() : math::RoundEvenOp();
+    if (!round || !getElementTypeOrSelf(op.getIn()).isF32() ||
+        getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth() > 16)
+      return rewriter.notifyMatchFailure(op, "no small integer of a rounded f32");
+    // KeepWhole makes floats of these.
+    if (llvm::any_of(op->getUsers(), [](Operation *user) {
+          return isa<arith::ExtUIOp, arith::ExtSIOp, arith::SIToFPOp, arith::UIToFPOp>(user);
+        }))
+      return rewriter.notifyMatchFailure(op, "is made a float again");
+    Location loc = op.getLoc();
+    Type wide = rewriter.getI32Type();
+    if (auto vector = dyn_cast<VectorType>(op.getType()))
+      wide = vector.clone(wide);
+    Value number = bounded->buildOf(rewriter, loc, round.getOperand());
+    Value whole = LLVM::LrintOp::create(rewriter, loc, wide, number);
+    if (bounded->offset != 0) {
+      auto offset = static_cast<int32_t>(bounded->offset);
+      TypedAttr attribute = rewriter.getI32IntegerAttr(offset);
+      if (auto vector = dyn_cast<VectorType>(wide))
+        attribute = DenseElementsAttr::get(vector, offset);
+      whole = arith::AddIOp::create(rewriter, loc, whole, arith::ConstantOp::create(rewriter, loc, attribute));
+    }
+    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), whole);
+    return success();
+  }
+};
+
 template <typename ToFloat> struct KeepWhole : OpRewritePattern<ToFloat> {
   using OpRewritePattern<ToFloat>::OpRewritePattern;
 
@@ -74,18 +182,20 @@ template <typename ToFloat> struct KeepWhole : OpRewritePattern<ToFloat> {
                 (isExtended || offset == 0) && getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() <= 16;
     if (!fits || from->getOperand(0).getType() != op.getType() || !isWhole(from->getOperand(0)))
       return rewriter.notifyMatchFailure(op, "no small integer of a whole float");
-    // Adding 0 makes 0 of -0, as integers do.
-    Type type = op.getType();
-    TypedAttr number = rewriter.getFloatAttr(getElementTypeOrSelf(type), static_cast<double>(offset));
-    if (auto vector = dyn_cast<VectorType>(type))
-      number = DenseElementsAttr::get(vector, Attribute(number));
-    Value distance = arith::ConstantOp::create(rewriter, op.getLoc(), number);
-    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, from->getOperand(0), distance);
+    // A zero point that is added before moves the bounds instead. Adding 0 makes 0 of -0, as integers do.
+    Value number = from->getOperand(0);
+    auto distance = static_cast<double>(offset);
+    if (std::optional<Bounded> bounded = Bounded::match(number); bounded && isWhole(bounded->number)) {
+      number = bounded->buildOf(rewriter, op.getLoc(), bounded->number);
+      distance += bounded->offset;
+    }
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, number, constantLike(rewriter, op.getLoc(), number, distance));
     return success();
   }
 };
 } // namespace
 
 void sinter::cpu::populateWholeNumbers(RewritePatternSet &patterns) {
-  patterns.add<KeepWhole<arith::SIToFPOp>, KeepWhole<arith::UIToFPOp>>(patterns.getContext());
+  patterns.add<KeepWhole<arith::SIToFPOp>, KeepWhole<arith::UIToFPOp>, RoundToInteger<arith::FPToSIOp>,
+               RoundToInteger<arith::FPToUIOp>>(patterns.getContext());
 }

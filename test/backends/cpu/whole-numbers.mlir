@@ -59,3 +59,19 @@ func.func @wide(%x: tensor<4096xf32>) -> tensor<4096xf32> {
   %3 = sinter.convert %2 {element_type = f32} : (tensor<4096xi32>) -> tensor<4096xf32>
   return %3 : tensor<4096xf32>
 }
+
+// What is stored as a byte is rounded by its conversion, and the zero point is added behind it.
+// CHECK-LABEL: k4_map{{.*}}:
+// CHECK-NOT: vrndscaleps
+// CHECK: vcvtps2dq
+// CHECK-NOT: vrndscaleps
+// CHECK: .size
+func.func @stored(%x: tensor<4096xf32>) -> tensor<4096xui8> {
+  %z = sinter.constant dense<127.0> : tensor<4096xf32>
+  %s = sinter.constant dense<40.0> : tensor<4096xf32>
+  %0 = sinter.mul %x, %s : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  %1 = sinter.round %0 : (tensor<4096xf32>) -> tensor<4096xf32>
+  %2 = sinter.add %1, %z : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  %3 = sinter.convert %2 {element_type = ui8} : (tensor<4096xf32>) -> tensor<4096xui8>
+  return %3 : tensor<4096xui8>
+}
