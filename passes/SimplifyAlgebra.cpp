@@ -8,6 +8,7 @@
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "passes/ByteProducts.h"
+#include "passes/Devices.h"
 #include "passes/NumberRewrites.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
@@ -332,6 +333,69 @@ struct SplitReduction : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// max(widen(x)) = widen(max(x)) under a window: bytes that became floats, by what keeps their order, are compared as
+/// bytes. Every window holds an element, as there is no number of bytes below all others.
+struct PoolNarrow : OpRewritePattern<ReduceWindowOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceWindowOp op, PatternRewriter &b) const override {
+    RankedTensorType type = tensorTypeOf(op.getResult());
+    auto isBelowWindow = [&](ArrayRef<int64_t> padding) {
+      return llvm::all_of(llvm::zip(padding, op.getWindow()),
+                          [](auto pair) { return std::get<0>(pair) >= 0 && std::get<0>(pair) < std::get<1>(pair); });
+    };
+    auto isOne = [](int64_t dilation) { return dilation == 1; };
+    if (op.getCombiner() != Combiner::max || !type.hasStaticShape() || hasDevices(op) || !isFloat(op.getOperand()) ||
+        !isBelowWindow(op.getLow()) || !isBelowWindow(op.getHigh()) || !llvm::all_of(op.getDilations(), isOne))
+      return b.notifyMatchFailure(op, "no greatest number of windows that all hold an element");
+    SmallVector<Operation *> chain; // the last one first
+    Value source = op.getOperand();
+    while (Operation *widen = keepsOrder(source)) {
+      chain.push_back(widen);
+      source = widen->getOperand(0);
+    }
+    if (chain.empty() || !tensorTypeOf(source).getElementType().isInteger(8))
+      return b.notifyMatchFailure(op, "its operand is not made of bytes");
+    auto shaped = [&](Value like) { return type.clone(tensorTypeOf(like).getElementType()); };
+    Value value = ReduceWindowOp::create(b, op.getLoc(), shaped(source), source, op.getCombiner(), op.getWindow(),
+                                         op.getStrides(), op.getLow(), op.getHigh(), op.getDilations());
+    for (Operation *widen : llvm::reverse(chain)) {
+      Operation *moved = b.clone(*widen);
+      moved->setOperand(0, value);
+      if (moved->getNumOperands() == 2) {
+        RankedTensorType numbers = shaped(widen->getOperand(1));
+        double number = *uniformValue(widen->getOperand(1));
+        bool isReal = isa<FloatType>(numbers.getElementType());
+        Attribute attribute = isReal ? Attribute(b.getFloatAttr(numbers.getElementType(), number))
+                                     : b.getIntegerAttr(numbers.getElementType(), static_cast<int64_t>(number));
+        moved->setOperand(1, ConstantOp::create(b, op.getLoc(), numbers, DenseElementsAttr::get(numbers, attribute)));
+      }
+      moved->getResult(0).setType(shaped(widen->getResult(0)));
+      value = moved->getResult(0);
+    }
+    b.replaceOp(op, value);
+    return success();
+  }
+
+private:
+  /// The op that gives `value` alone, if greater operands give no smaller results.
+  static Operation *keepsOrder(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !value.hasOneUse())
+      return nullptr;
+    if (isa<ConvertOp>(op)) {
+      Type from = tensorTypeOf(op->getOperand(0)).getElementType(), to = tensorTypeOf(value).getElementType();
+      bool isWider = from.isInteger(8) && to.isInteger(32) && !to.isUnsignedInteger();
+      bool isReal = isa<FloatType>(to) && (from.isInteger(8) || (from.isInteger(32) && !from.isUnsignedInteger()));
+      return isWider || isReal ? op : nullptr;
+    }
+    constexpr double most = 1 << 20; // with a byte in 32 bits nothing wraps
+    std::optional<double> number = isa<AddOp, SubOp, MulOp>(op) ? uniformValue(op->getOperand(1)) : std::nullopt;
+    if (!number || !(std::abs(*number) < most))
+      return nullptr;
+    return isa<MulOp>(op) && !(*number > 0 && isFloat(value)) ? nullptr : op;
+  }
+};
+
 /// Repeats of repeats.
 struct MergeBroadcasts : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -509,9 +573,10 @@ class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, MergeBroadcasts,
-                 BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(
-        &getContext());
+    patterns
+        .add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, PoolNarrow, MergeBroadcasts,
+             BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(
+            &getContext());
     populateNumberRewrites(patterns, fastMath);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

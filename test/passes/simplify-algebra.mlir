@@ -370,3 +370,52 @@ func.func @reduces_a_large_array_by_rows(%x: tensor<512x4x128xf32>, %y: tensor<5
   %1 = sinter.reduce add %y axes = [0, 1] : (tensor<512x4xf32>) -> tensor<f32>
   return %0, %1 : tensor<f32>, tensor<f32>
 }
+
+// The greatest of bytes that become floats is found among the bytes.
+// CHECK-LABEL: @greatest_bytes
+// CHECK: sinter.reduce_window max %arg0
+// CHECK-SAME: tensor<1x9x8x3xui8>) -> tensor<1x5x4x3xui8>
+// CHECK: sinter.convert
+// CHECK: sinter.sub
+// CHECK: sinter.convert
+// CHECK: sinter.mul {{.*}} tensor<1x5x4x3xf32>
+func.func @greatest_bytes(%x: tensor<1x9x8x3xui8>) -> tensor<1x5x4x3xf32> {
+  %z = sinter.constant dense<128> : tensor<1x9x8x3xi32>
+  %s = sinter.constant dense<0.3> : tensor<1x9x8x3xf32>
+  %0 = sinter.convert %x {element_type = i32} : (tensor<1x9x8x3xui8>) -> tensor<1x9x8x3xi32>
+  %1 = sinter.sub %0, %z : (tensor<1x9x8x3xi32>, tensor<1x9x8x3xi32>) -> tensor<1x9x8x3xi32>
+  %2 = sinter.convert %1 {element_type = f32} : (tensor<1x9x8x3xi32>) -> tensor<1x9x8x3xf32>
+  %3 = sinter.mul %2, %s : (tensor<1x9x8x3xf32>, tensor<1x9x8x3xf32>) -> tensor<1x9x8x3xf32>
+  %4 = sinter.reduce_window max %3 {window = array<i64: 1, 3, 3, 1>, strides = array<i64: 1, 2, 2, 1>, low = array<i64: 0, 1, 1, 0>, high = array<i64: 0, 1, 1, 0>, dilations = array<i64: 1, 1, 1, 1>} : (tensor<1x9x8x3xf32>) -> tensor<1x5x4x3xf32>
+  return %4 : tensor<1x5x4x3xf32>
+}
+
+// A negative scale turns the order around.
+// CHECK-LABEL: @greatest_of_turned_bytes
+// CHECK: sinter.mul
+// CHECK: sinter.reduce_window max {{.*}} -> tensor<1x7xf32>
+func.func @greatest_of_turned_bytes(%x: tensor<1x9xi8>) -> tensor<1x7xf32> {
+  %s = sinter.constant dense<-0.3> : tensor<1x9xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x9xi8>) -> tensor<1x9xf32>
+  %1 = sinter.mul %0, %s : (tensor<1x9xf32>, tensor<1x9xf32>) -> tensor<1x9xf32>
+  %2 = sinter.reduce_window max %1 {window = array<i64: 1, 3>, strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x9xf32>) -> tensor<1x7xf32>
+  return %2 : tensor<1x7xf32>
+}
+
+// The first window holds padding alone: negative infinity, which no byte is.
+// CHECK-LABEL: @greatest_of_padding_alone
+// CHECK: sinter.reduce_window max {{.*}} -> tensor<1x10xf32>
+func.func @greatest_of_padding_alone(%x: tensor<1x9xi8>) -> tensor<1x10xf32> {
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x9xi8>) -> tensor<1x9xf32>
+  %1 = sinter.reduce_window max %0 {window = array<i64: 1, 3>, strides = array<i64: 1, 1>, low = array<i64: 0, 3>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x9xf32>) -> tensor<1x10xf32>
+  return %1 : tensor<1x10xf32>
+}
+
+// What else reads the floats has them made anyway.
+// CHECK-LABEL: @greatest_and_others
+// CHECK: sinter.reduce_window max {{.*}} -> tensor<1x7xf32>
+func.func @greatest_and_others(%x: tensor<1x9xi8>) -> (tensor<1x7xf32>, tensor<1x9xf32>) {
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x9xi8>) -> tensor<1x9xf32>
+  %1 = sinter.reduce_window max %0 {window = array<i64: 1, 3>, strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x9xf32>) -> tensor<1x7xf32>
+  return %1, %0 : tensor<1x7xf32>, tensor<1x9xf32>
+}
