@@ -70,7 +70,7 @@ public:
     int64_t tileColumns = tile.vectors * lanes;
     panel = plan.hasStrips() ? tileColumns : spec.target().panelBytes / width;
     int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
-    bool isOpen = columns == ShapedType::kDynamic || plan.hasStrips();
+    bool isOpen = columns == ShapedType::kDynamic || (plan.hasStrips() && form.isTiled());
     masked = columns == ShapedType::kDynamic || columns % (isOpen ? tileColumns : lanes) != 0;
     lastVectors = isOpen ? tile.vectors : lastTileVectors(llvm::divideCeil(columns, lanes), tile.vectors);
     DimExpr pack = dims.constant(form.kPack);
@@ -301,6 +301,9 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       operands.bVectors.push_back(first);
     }
     prefetchPanels(operands, rhsBase);
+    // Nothing foresees that a strip begins again with each tile.
+    if (plan.hasStrips() && constantOr(stripElements, 0) * widthOf(form.column) > spec.target().l1Bytes / 2)
+      operands.prefetchRows = 16;
   } else {
     operands.bStride = rhsStep;
     for (int64_t j = 0; j < tile.vectors; ++j) {
@@ -378,7 +381,7 @@ void ContractionEmitter::emitStrip(Value base, Value columnBegin) {
                      fn.materialize(plan.k),           fn.materialize(plan.columns),
                      fn.materialize(plan.rhsK.stride), fn.materialize(plan.rhsColumns.stride)};
   source.transposed = plan.transposed;
-  source.masked = masked;
+  source.masked = masked || constantOr(plan.columns, 1) % panel != 0;
   cpu::emitStrip(fn, form, source, columnBegin, panel, lanes, strip, stripBase);
 }
 
@@ -706,10 +709,8 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   plan.setLanes(most, form.leastLanes());
 
   int64_t lanes = lanesOr(given, most), panel = spec.target().panelBytes / width, vectorsPerPanel = panel / lanes;
-  // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
-  // have.
   int64_t vectors = columns == ShapedType::kDynamic ? vectorsPerPanel : llvm::divideCeil(columns, lanes);
-  if (product->hasStrips())
+  if (product->hasStrips() && form.isTiled())
     vectors = std::min(vectors, vectorsPerPanel);
   int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
   bool conflicting = !product->copiesRows && rowStride * widthOf(form.a) % 4096 == 0 && rowStride != 0;
@@ -719,6 +720,8 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   RegisterTile tile = form.isTiled()
                           ? chooseTileOfTiles(rows, vectors)
                           : chooseTile(spec.target(), rows, vectors, conflicting, form.parts(), false, hasBlocks);
+  if (int64_t widest = product->widest(spec, lanes))
+    tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, conflicting, form.parts());
   int64_t mostRows = form.isTiled() ? 2 * kTileRows : kMostTileRows,
           mostVectors = form.isTiled() ? 2 : kMostTileVectors;
   // The last tile overlaps the one before it: no tile is higher than the result.

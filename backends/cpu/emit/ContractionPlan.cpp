@@ -188,6 +188,13 @@ static BlockArgument findPanels(DotGeneralOp dot, int64_t panelBytes) {
   return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == panelBytes ? panels : BlockArgument();
 }
 
+/// True where each step of k has lines of its own of lhs, which lie far apart, and nothing foresees them.
+static bool lieApart(KernelSpec &spec, const ContractionPlan &plan) {
+  DimExpr rowStride = spec.dims.resolve(plan.lhsRows.stride), step = spec.dims.resolve(plan.lhsK.stride);
+  return plan.form.step == ProductForm::Step::fused && rowStride.isConstant() && rowStride.constant() == 1 &&
+         step.isConstant() && step.constant() * widthOf(plan.form.a) >= spec.costs().farBytes;
+}
+
 std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing,
                                                    std::string &refusal) {
   DimContext &dims = spec.dims;
@@ -280,6 +287,14 @@ int64_t ContractionPlan::blockSteps(KernelSpec &spec) const {
   int64_t least = llvm::divideCeil(llvm::divideCeil(steps, mostBlocks), chain);
   int64_t block = std::max({least, fast / 16 / stepBytes / chain, int64_t(1)}) * chain;
   return block < steps ? block : 0;
+}
+
+int64_t ContractionPlan::widest(KernelSpec &spec, int64_t lanes) const {
+  DimExpr steps = spec.dims.resolve(form.words(spec.dims, k));
+  bool isPlain = hasStrips() && steps.isConstant() && form.step == ProductForm::Step::fused;
+  if (!isPlain || (lieApart(spec, *this) && !copiesRows)) // a high tile asks for few of the lines that lie apart
+    return 0;
+  return spec.target().l2Bytes / 4 / (std::max<int64_t>(steps.constant(), 1) * lanes * widthOf(form.column));
 }
 
 int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {

@@ -51,6 +51,31 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   return {best, width};
 }
 
+RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest,
+                                    int64_t vectors, bool conflicting, int64_t parts) {
+  constexpr int64_t fewRows = 6; // whose tiles are wide already
+  if (rows == ShapedType::kDynamic || rows <= fewRows || target.vectorRegisters <= 16)
+    return tile;
+  // Twice the time of a step of all tiles: multiply-adds twice, loads once.
+  auto cost = [&](RegisterTile tile) {
+    int64_t last = lastTileVectors(vectors, tile.vectors), others = (vectors - last) / tile.vectors;
+    auto step = [&](int64_t width) { return 2 * tile.rows * width + tile.rows + width; };
+    return llvm::divideCeil(rows, tile.rows) * (others * step(tile.vectors) + step(last));
+  };
+  constexpr int64_t enough = 16;  // accumulators that hide the latency of multiply-adds
+  constexpr int64_t mostWide = 4; // others load no less, and their columns are longer
+  RegisterTile best = tile;
+  for (int64_t width = tile.vectors + 1; width <= std::min(widest, mostWide); ++width) {
+    int64_t most = (target.vectorRegisters - 1 - width * parts - 1) / width;
+    if (conflicting)
+      most = std::min(most, target.l1Ways);
+    for (int64_t height = std::min(most, rows); height * width >= enough; --height)
+      if (RegisterTile other{height, width}; cost(other) < cost(best))
+        best = other;
+  }
+  return best;
+}
+
 SmallVector<Value> sinter::cpu::zeroAccumulators(KernelFunction &fn, VectorType vectorType, int64_t count) {
   Value zero = arith::ConstantOp::create(fn.b, fn.b.getZeroAttr(vectorType));
   return SmallVector<Value>(count, zero);

@@ -34,6 +34,12 @@ inline int64_t lastTileVectors(int64_t vectors, int64_t width) { return (vectors
 RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1,
                         bool sharesLast = false, bool staysNarrow = false);
 
+/// `tile`, or one of up to `widest` vectors that fills the registers and takes less time for all of `rows` by
+/// `vectors`, where a load takes half of a multiply-add's. Tiles as wide as high load least for each: one of 6 x 4
+/// vectors 10 for 24, of 13 x 2 15 for 26.
+RegisterTile widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest, int64_t vectors,
+                       bool conflicting, int64_t parts);
+
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {
   explicit MicroOperands(const ProductForm &form) : form(form) {}
