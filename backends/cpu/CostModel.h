@@ -72,6 +72,7 @@ struct CostModel {
   double winogradGain = 1.1;        // a convolution is computed so where that is better by this factor
   int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads
   int64_t selectionPasses = 1;      // up to here, k passes over a row beat ordering it
+  int64_t copiedBytes = 32 << 20;   // at most, of operands of a product that are copied whole
   int64_t copiedForRows = 64;       // rows of a right operand that lie far apart are copied for so many rows
   int64_t farBytes = 512;           // rows so far apart share few cache sets, and each is a page of its own
   double inlineNs = 2000;           // shorter launches stay on the calling thread: waking another costs as much

@@ -12,7 +12,9 @@
 // follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
 // k is read whatever its strides are, unless steps of k want several elements side by side or others than memory holds
 // (ProductForm.h): then a chunk takes many panels, and first copies its rows to the workspace, where the chunks of a
-// call that need the same rows share them. When the rows do not divide into tiles the last tile overlaps the one before
+// call that need the same rows share them. So it does with rows that lie along the columns of memory far apart (x^T y),
+// where many columns read them: they are turned, of one product in a step of their own that copies all rows and strips
+// once (emitCopiedOnce). When the rows do not divide into tiles the last tile overlaps the one before
 // it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
 //
 // Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
@@ -97,8 +99,10 @@ private:
                  ArrayRef<Value> batchIndex);
   void emitGroups(Value first, Value end, Value batch, Value lhsBase, Value rhsBase, Value rowBegin, Value rowEnd,
                   ArrayRef<Value> batchIndex);
+  void chooseBlocks(DimExpr groups);
   EmittedKernel emitPanelChunks();
   EmittedKernel emitRowChunks();
+  EmittedKernel emitCopiedOnce();
   DimExpr rowBlocks(DimExpr chunks);
   EmittedKernel finish(DimExpr chunks, DimExpr workspaceBytes);
   /// Quotient and rest.
@@ -238,7 +242,7 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
 /// where both fit that cache beside the rows, else for what it needs 128 steps later.
 void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) {
   int64_t bytes = constantOr(dims.mul(steps, plan.columns), 0) * form.kPack * widthOf(form.b);
-  if (!plan.packed || bytes <= spec.target().l2Bytes)
+  if (!(plan.packed || (plan.copiesOnce && plan.hasStrips())) || bytes <= spec.target().l2Bytes)
     return;
   int64_t stepElements = tile.vectors * lanes * form.kPack, stepCount = partials ? blockSteps : constantOr(steps, 0);
   int64_t tiles = tilesPerBlock.isConstant() ? tilesPerBlock.constant() : 0;
@@ -451,9 +455,11 @@ std::pair<Value, Value> ContractionEmitter::basesOf(ArrayRef<Value> batchIndex) 
 }
 
 /// Where the columns of a group of panels are: their begin in the right operand, or in the strip that they are written
-/// to, and the elements from step to step of those that are read where they lie.
+/// to, if they were not before, and the elements from step to step of those that are read where they lie.
 std::pair<Value, Value> ContractionEmitter::findColumns(Value group, Value batch, Value rhsBase) {
   Value column = mul(group, fn.index(tile.vectors * lanes));
+  if (plan.hasStrips() && plan.copiesOnce)
+    return {mul(group, fn.materialize(stripElements)), Value()};
   if (plan.hasStrips()) {
     emitStrip(rhsBase, column);
     return {stripBase, Value()};
@@ -491,29 +497,90 @@ EmittedKernel ContractionEmitter::emit() {
   if (form.isTiled())
     tiles.emplace(fn, form, TileSums::split(dims, dims.min(plan.rows, dims.constant(tile.rows)), tile.rows),
                   tile.vectors);
-  return plan.copiesRows ? emitRowChunks() : emitPanelChunks();
+  return plan.copiesOnce ? emitCopiedOnce() : plan.copiesRows ? emitRowChunks() : emitPanelChunks();
 }
 
-/// Rows are read where they lie: a chunk is one group of panels and a block of rows.
-EmittedKernel ContractionEmitter::emitPanelChunks() {
+/// Blocks of rows, of one size: threads would wait for a large one behind a small one.
+void ContractionEmitter::chooseBlocks(DimExpr groups) {
   int64_t tileColumns = tile.vectors * lanes;
-  DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
   tilesPerBlock =
       dims.max(dims.constant(1), dims.floorDiv(dims.constant(spec.schedule().getChunk() / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
-  blockSteps = plan.blockSteps(spec);
-  if (blockSteps)
-    partials.emplace(fn, tile, vectorType);
-  if (plan.hasStrips()) {
-    DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
+  DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
+  if (plan.hasStrips() && !plan.copiesOnce) {
     DimExpr strips = dims.max(dims.constant(1), dims.mul(dims.product(plan.batches), groups));
     DimExpr wanted = dims.ceilDiv(dims.constant(spec.costs().stripChunks), strips);
     tilesPerBlock = dims.max(tilesPerBlock, dims.ceilDiv(tiles, wanted));
   }
-  // Blocks of one size: threads would wait for a large one behind a small one.
-  DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
   DimExpr equal = dims.max(dims.constant(1), dims.ceilDiv(tiles, tilesPerBlock));
   tilesPerBlock = dims.resolve(dims.max(dims.constant(1), dims.ceilDiv(tiles, equal)));
+}
+
+/// All chunks of a first step copy their parts of both operands, those of a second one multiply them: a chunk is one
+/// group of panels and a block of rows there, as of packed columns.
+EmittedKernel ContractionEmitter::emitCopiedOnce() {
+  DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tile.vectors * lanes));
+  chooseBlocks(groups);
+  DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows)), blocks = dims.ceilDiv(plan.rows, blockRows);
+  DimExpr chunks = dims.mul(blocks, groups);
+  int64_t line = spec.target().cacheLineBytes;
+  DimExpr stripBytes =
+      dims.mul(dims.ceilDiv(dims.mul(dims.mul(groups, stripElements), dims.constant(width)), dims.constant(line)),
+               dims.constant(plan.hasStrips() ? line : 0));
+  copies = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.row, b.getContext())), fn.workspace(),
+                                  fn.materialize(stripBytes), ValueRange{});
+  auto [lhsBase, rhsBase] = basesOf({});
+  Value groupCount = fn.materialize(groups), blockCount = fn.materialize(blocks), chunkCount = fn.materialize(chunks);
+  Value rowCount = fn.materialize(plan.rows);
+  auto stripOf = [&](Value group) { return mul(group, fn.materialize(stripElements)); };
+  auto copy = [&, lhsBase = lhsBase, rhsBase = rhsBase] {
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      // Squares of rows are turned: the last chunk has what is left of them.
+      Value squares = fn.materialize(dims.floorDiv(plan.rows, dims.constant(lanes)));
+      auto rowOf = [&](Value part) {
+        return mul(arith::DivUIOp::create(b, mul(part, squares), chunkCount), fn.index(lanes));
+      };
+      Value next = add(chunk, fn.index(1)), begin = rowOf(chunk);
+      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, chunkCount);
+      Value end = arith::SelectOp::create(b, isLast, rowCount, rowOf(next));
+      copyBase = mul(begin, fn.materialize(rowPitch));
+      copyRows(begin, end, lhsBase);
+      if (!plan.hasStrips())
+        return;
+      auto [group, rest] = split(chunk, blockCount);
+      fn.branch(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, fn.index(0)),
+          [&, group = group] {
+            stripBase = stripOf(group);
+            emitStrip(rhsBase, mul(group, fn.index(tile.vectors * lanes)));
+          },
+          [] {});
+    });
+  };
+  auto multiply = [&, lhsBase = lhsBase, rhsBase = rhsBase] {
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      auto [block, group] = split(chunk, groupCount);
+      Value rowBegin = mul(block, fn.materialize(blockRows));
+      Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
+      copyBegin = copyBase = fn.index(0);
+      std::pair<Value, Value> rhs = findColumns(group, fn.index(0), rhsBase);
+      emitGroup(group, rhs, lhsBase, rowBegin, rowEnd, {});
+    });
+  };
+  fn.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.step(), fn.index(0)), copy, multiply);
+  DimExpr copyBytes = dims.mul(dims.mul(plan.rows, rowPitch), dims.constant(widthOf(form.row)));
+  EmittedKernel emitted = finish(chunks, dims.add(stripBytes, copyBytes));
+  emitted.steps = dims.constant(2);
+  return emitted;
+}
+
+/// Rows are read where they lie: a chunk is one group of panels and a block of rows.
+EmittedKernel ContractionEmitter::emitPanelChunks() {
+  blockSteps = plan.blockSteps(spec);
+  if (blockSteps)
+    partials.emplace(fn, tile, vectorType);
+  DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tile.vectors * lanes));
+  chooseBlocks(groups);
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
 
@@ -740,6 +807,6 @@ EmittedKernel sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, St
   std::string refusal;
   ContractionPlan plan = *ContractionPlan::of(spec, dot, spec.schedule().getPacking(), refusal);
   bool hasWorkspace = plan.hasStrips() || plan.copiesRows || plan.blockSteps(spec);
-  KernelFunction fn(spec, module, name, {.workspace = hasWorkspace});
+  KernelFunction fn(spec, module, name, {.workspace = hasWorkspace, .step = plan.copiesOnce});
   return ContractionEmitter(fn, dot, plan).emit();
 }

@@ -195,6 +195,26 @@ static bool lieApart(KernelSpec &spec, const ContractionPlan &plan) {
          step.isConstant() && step.constant() * widthOf(plan.form.a) >= spec.costs().farBytes;
 }
 
+/// True where so many columns read rows, and rows columns, that copies of both take little beside the product.
+static bool paysCopies(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan) {
+  DimExpr rows = spec.dims.resolve(plan.rows);
+  int64_t columns = countOf(spec, dot.getRhs(), freeAxes(plan.rhs.sizes.size(), plan.rhsBatch, dot.getRhsContract()));
+  if (!rows.isConstant() || columns == ShapedType::kDynamic || spec.kernel.getZeros())
+    return false;
+  return rows.constant() * columns >= 4 * spec.costs().copiedForRows * (rows.constant() + columns);
+}
+
+/// True where the copies of both operands of one product, of known sizes, are not too large to be made at once.
+static bool fitsCopies(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan) {
+  auto elements = [&](Value operand) {
+    DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(operand)));
+    return count.isConstant() ? count.constant() : ShapedType::kDynamic;
+  };
+  int64_t lhs = elements(dot.getLhs()), rhs = elements(dot.getRhs());
+  return plan.batches.empty() && lhs != ShapedType::kDynamic && rhs != ShapedType::kDynamic &&
+         (lhs + rhs) * widthOf(plan.form.a) <= spec.costs().copiedBytes;
+}
+
 std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing,
                                                    std::string &refusal) {
   DimContext &dims = spec.dims;
@@ -240,7 +260,9 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
     int64_t run = llvm::PowerOf2Ceil(plan.form.kStep * widthOf(plan.form.row));
     fillsSteps &= pitch.isConstant() && pitch.constant() * widthOf(plan.form.row) % run == 0;
   }
-  plan.copiesRows = form->copiesRows() || (plan.form.kPack > 1 && !fillsSteps);
+  bool isTurned = lieApart(spec, plan) && paysCopies(spec, dot, plan);
+  plan.copiesRows = form->copiesRows() || (plan.form.kPack > 1 && !fillsSteps) || isTurned;
+  plan.copiesOnce = isTurned && fitsCopies(spec, dot, plan);
   if (plan.packed) {
     Dims sizes;
     for (int64_t axis : rhsFree)
@@ -299,7 +321,7 @@ int64_t ContractionPlan::widest(KernelSpec &spec, int64_t lanes) const {
 
 int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   const CostModel &costs = spec.costs();
-  if (copiesRows)
+  if (copiesRows && !copiesOnce)
     return costs.contractionMacs;
   DimContext &dims = spec.dims;
   auto sizeOr = [&](DimExpr size, int64_t otherwise) {

@@ -36,6 +36,7 @@ struct ContractionPlan {
   bool transposed = false; // rhs has contiguous k: strips go through the workspace
   bool copied = false;     // so do they where rows of rhs lie far apart, or tiles want another order
   bool copiesRows = false; // rows of lhs go through the workspace
+  bool copiesOnce = false; // a step of its own copies all rows and strips, before the one that multiplies
   bool hasStrips() const { return transposed || copied; }
 
   /// Multiply-adds of a chunk, a block of rows by `tileColumns` columns: many rows, so that the right operand comes few

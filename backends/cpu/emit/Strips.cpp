@@ -7,6 +7,13 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// Steps between what is copied and what is asked for: each is on lines of its own, which nothing foresees.
+constexpr int64_t kAskedAhead = 16;
+
+static void ask(ImplicitLocOpBuilder &b, Value buffer, Value at) {
+  memref::PrefetchOp::create(b, buffer, ValueRange{at}, /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 namespace {
 class StripWriter {
 public:
@@ -109,6 +116,8 @@ void StripWriter::writeStep(Value step, bool isLast) {
         row = vector::MaskedLoadOp::create(b, rowVector, source.buffer, ValueRange{from}, mask, zeroOf(rowVector));
       else
         row = vector::LoadOp::create(b, rowVector, source.buffer, ValueRange{from});
+      if (!isLast)
+        ask(b, source.buffer, add(from, mul(fn.index(kAskedAhead * form.kPack), source.kStride)));
       rows.push_back(isLast ? arith::SelectOp::create(b, inside[r], row, zeroOf(rowVector)).getResult() : row);
     }
     vector::StoreOp::create(b, toColumn(b, form, interleave(b, rows)), strip, ValueRange{add(words, place(step, at))});
@@ -183,10 +192,12 @@ void StripWriter::writeTransposed() {
     fn.loop(fn.index(0), kEnd, lanes, [&](Value step) {
       Value k = form.kPack == 1 ? step : mul(step, fn.index(form.kPack));
       SmallVector<Value> rows;
-      for (Value column : columns)
+      for (Value column : columns) {
+        ask(b, source.buffer, add(column, add(k, fn.index(lanes * form.kPack))));
         rows.push_back(
             castTo(toColumn(b, form, vector::LoadOp::create(b, wordVector, source.buffer, ValueRange{add(column, k)})),
                    VectorType::get({lanes}, word)));
+      }
       for (auto [i, row] : llvm::enumerate(transposeVectors(b, rows)))
         vector::StoreOp::create(b, castTo(row, stepVector), strip,
                                 ValueRange{add(words, place(add(step, fn.index(i)), block))});
@@ -271,6 +282,7 @@ private:
       SmallVector<Value> parts;
       for (int64_t r = 0; r < form.kPack; ++r) {
         Value at = add(add(source.base, row), mul(add(k, fn.index(step * form.kPack + r)), source.kStride));
+        ask(b, source.buffer, add(at, mul(fn.index(lanes * form.kPack), source.kStride)));
         parts.push_back(
             toRow(b, form, vector::LoadOp::create(b, VectorType::get({lanes}, from), source.buffer, ValueRange{at})));
       }
