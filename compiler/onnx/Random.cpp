@@ -110,7 +110,8 @@ static LogicalResult importDropout(OpImport &n) {
     return n.version < 10 ? n.convert(mask, n.elem(x)) : mask;
   };
   std::optional<double> isTraining = training && !n.forInference() ? n.knownScalar(training) : std::optional<double>(0);
-  if (isTraining && *isTraining == 0) {
+  std::optional<double> known = n.in(1) ? n.knownScalar(n.in(1)) : std::nullopt;
+  if ((isTraining && *isTraining == 0) || (known && *known == 0)) { // a ratio of 0 keeps all, times 1
     (void)n.out(x);
     return n.wants(1) ? n.out(all()) : success();
   }
