@@ -4,7 +4,7 @@
 
     train.py BUILD [NAME...] [--threads 1,2] [--engines ours,ahead,jitted,torch,compile,jax] [--precision bf16] [--processes 3] [--rounds 5] [--seconds 0.5] [--json FILE]
 
-Needs a Python with torch, jax and onnx (the one that runs this). Ours is the artifact of `sinter train-step` from an ONNX file, called through the
+Needs a Python with torch, torchvision, jax and onnx (the one that runs this). JAX is left out where train_models.py has no form of a network for it. Ours is the artifact of `sinter train-step` from an ONNX file, called through the
 runtime. `ahead` and `jitted` are the same networks in C++ (train_steps.cpp: mlp, gpt, resnet18), compiled ahead of time and when called. A process of each engine is made ready, then they take turns of --seconds; a figure is the median over processes of the median over
 steps. Memory is the largest resident size of a process less what the same process had before it made the model; the code of the framework is in neither.
 With one thread a process is bound to one core, which is what JAX listens to.
@@ -28,6 +28,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "models")]
 import train_models
 
 ENGINES = ["ours", "torch", "compile", "jax"]
+WITHOUT = {"jax": train_models.WITHOUT_JAX}
 CXX = {"ahead": ["mlp", "gpt", "resnet18"], "jitted": ["mlp", "gpt", "resnet18"]}  # engines of train_steps.cpp, and their networks
 
 
@@ -120,10 +121,11 @@ class Process:
 
 
 def measure(options, name, threads, library, module):
-    """For each engine the median time of its processes in ms, and their largest memory in bytes."""
-    found = {engine: [] for engine in options.engines}
+    """For each engine that has the network the median time of its processes in ms, and their largest memory in bytes."""
+    engines = [engine for engine in options.engines if name not in WITHOUT.get(engine, [])]
+    found = {engine: [] for engine in engines}
     for _ in range(options.processes):
-        processes = [Process(engine, name, threads, library, module, options.precision) for engine in options.engines]
+        processes = [Process(engine, name, threads, library, module, options.precision) for engine in engines]
         try:
             if options.before:
                 subprocess.run(options.before, shell=True, check=True)
@@ -144,10 +146,10 @@ def measure(options, name, threads, library, module):
 
 
 def show(row, engines):
-    peers = [e for e in engines if e != "ours" and e not in CXX]
+    peers = [e for e in engines if e in row and e != "ours" and e not in CXX]
     times = min(row[e]["ms"] for e in peers) / row["ours"]["ms"] if peers and "ours" in engines else None
     pairs = [pair for pair in (("ahead", "ours"), ("jitted", "ahead")) if set(pair) <= set(engines)]
-    print(f"{row['name']:<10} {row['threads']:>7}" + "".join(f" {row[e]['ms']:>8.2f} ms {row[e]['bytes'] / 1e6:>6.0f} MB" for e in engines)
+    print(f"{row['name']:<10} {row['threads']:>7}" + "".join(f" {row[e]['ms']:>8.2f} ms {row[e]['bytes'] / 1e6:>6.0f} MB" if e in row else f"{'-':>22}" for e in engines)
           + (f" {times:>7.2f}" if times else "")
           + "".join(f"  {a}/{b} {row[a]['ms'] / row[b]['ms']:.3f}" for a, b in pairs), flush=True)
 

@@ -14,7 +14,9 @@ import numpy as np
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 
 MODELS = {"mlp": "sgd:lr=0.01,momentum=0.9", "gpt": "adamw:lr=0.001", "resnet18": "sgd:lr=0.01,momentum=0.9",
-          "lstm": "sgd:lr=1,clip=1", "lstm1k": "sgd:lr=1,clip=1"}
+          "mobilenetv2": "sgd:lr=0.01,momentum=0.9", "vit": "adamw:lr=0.001", "lstm": "sgd:lr=1,clip=1", "lstm1k": "sgd:lr=1,clip=1"}
+WITHOUT_JAX = ["mobilenetv2", "vit"]
+IMAGES = {"resnet18": (8, 3, 32, 32), "mobilenetv2": (8, 3, 96, 96), "vit": (2, 3, 224, 224)}  # of ten classes
 SIZES = {"layers": 6, "width": 384, "heads": 6, "length": 256, "words": 96, "batch": 4}
 WORDS = {"lstm": 10000, "lstm1k": 1000}  # of a two-layer language model, 16 rows of 35 steps
 
@@ -24,8 +26,8 @@ def data(name):
     random = np.random.default_rng(5)
     if name == "mlp":
         return random.standard_normal((128, 784)).astype(np.float32), random.integers(0, 10, 128)
-    if name == "resnet18":
-        return random.standard_normal((8, 3, 32, 32)).astype(np.float32), random.integers(0, 10, 8)
+    if name in IMAGES:
+        return random.standard_normal(IMAGES[name]).astype(np.float32), random.integers(0, 10, IMAGES[name][0])
     if name in WORDS:
         return tuple(random.integers(0, WORDS[name], (35, 16)) for _ in range(2))
     shape = SIZES["batch"], SIZES["length"]
@@ -70,6 +72,14 @@ def torch_model(name, exported=False):
     if name == "resnet18":
         return nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
                              *(residual(*sizes) for sizes in RESNET), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+    if name == "mobilenetv2":
+        import torchvision
+
+        return torchvision.models.mobilenet_v2(weights=None, num_classes=10, dropout=0)
+    if name == "vit":  # ViT-S/16
+        import torchvision
+
+        return torchvision.models.VisionTransformer(224, 16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536, num_classes=10)
     import train_torch
 
     if name in WORDS:
@@ -112,7 +122,7 @@ def torch_step(name, compiled, precision="f32"):
 
     model = torch_model(name).train()
     x, labels = (torch.from_numpy(a) for a in data(name))
-    if name == "gpt":
+    if name in ("gpt", "vit"):
         optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
     elif name in WORDS:
         optimizer = torch.optim.SGD(model.parameters(), 1.0, fused=True)
