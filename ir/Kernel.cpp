@@ -76,9 +76,7 @@ static bool joinsResults(KernelOp kernel) {
   llvm::SmallDenseSet<Value> parts(kernel.getInputs().begin(), kernel.getInputs().end());
   return join && llvm::equal(join.getOperands(), body.getArguments()) && parts.size() == kernel.getInputs().size() &&
          llvm::all_of(parts, [&](Value part) {
-           while (part.getDefiningOp() && isView(part.getDefiningOp()))
-             part = part.getDefiningOp()->getOperand(0);
-           auto producer = part.getDefiningOp<KernelOp>();
+           auto producer = viewed(part).getDefiningOp<KernelOp>();
            return producer && producer->getBlock() == kernel->getBlock();
          });
 }

@@ -56,6 +56,12 @@ static RankedTensorType tensor(Value value) { return cast<RankedTensorType>(valu
 
 bool sinter::isView(Operation *op) { return isa<ReshapeOp, StorageOp>(op); }
 
+Value sinter::viewed(Value value) {
+  for (Operation *op = value.getDefiningOp(); op && isView(op); op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return value;
+}
+
 LogicalResult StorageOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
   RankedTensorType from = tensor(adaptor.getOperand()), to = cast<RankedTensorType>(adaptor.getType());

@@ -24,6 +24,8 @@ namespace sinter {
 
 /// True when the result of `op` is its operand's memory.
 bool isView(mlir::Operation *op);
+/// The value whose memory `value` has through views, itself where it is no view.
+mlir::Value viewed(mlir::Value value);
 
 bool isStorageOnly(mlir::Type elementType);
 /// f8E4M3FN and f8E5M2.

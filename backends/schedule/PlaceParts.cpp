@@ -562,15 +562,9 @@ void PartPlacer::view(KernelOp kernel) {
   if (!slice || !kernel.getSchedule())
     return;
   Value result = kernel.getResult(0), source = kernel.getInputs()[0];
-  while (Operation *op = source.getDefiningOp()) {
-    if (!isView(op))
-      break;
-    source = op->getOperand(0);
-  }
-  std::optional<SmallVector<int64_t>> strides =
-      stridesWithin(stepsOf(kernel, 0, dimsOf(kernel.getInputs()[0])), dimsOf(result));
+  std::optional<SmallVector<int64_t>> strides = stridesWithin(stepsOf(kernel, 0, dimsOf(source)), dimsOf(result));
   // Constants lie in the module, and what has one element in a register.
-  if (!strides || (!strides->empty() && !isNear(kernel.getInputs()[0])) || source.getDefiningOp<ConstantOp>() ||
+  if (!strides || (!strides->empty() && !isNear(source)) || viewed(source).getDefiningOp<ConstantOp>() ||
       isOneElement(result.getType()) || isPacked(getElementTypeOrSelf(result.getType())) || !areReadersKernels(result))
     return;
   size_t before = changes.size();

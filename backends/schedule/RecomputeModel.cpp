@@ -26,11 +26,11 @@ static int64_t bytesOf(Type type) {
   return (storedBytes(tensor.getElementType(), count) + 63) / 64 * 64;
 }
 
-/// The value whose memory `value` is a view of.
+/// The value whose memory `value` has through views and checks.
 static Value rootOf(Value value) {
-  for (Operation *op = value.getDefiningOp(); op && (isView(op) || isa<sinter::RequireOp>(op));
-       op = value.getDefiningOp())
-    value = isView(op) ? op->getOperand(0) : cast<sinter::RequireOp>(op).getValue();
+  value = viewed(value);
+  while (auto require = value.getDefiningOp<sinter::RequireOp>())
+    value = viewed(require.getValue());
   return value;
 }
 

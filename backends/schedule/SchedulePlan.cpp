@@ -132,9 +132,7 @@ void SchedulePlan::aliasBlock(Block &block) {
     if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getInPlace()) {
       bool isSlice = isa<SliceOp>(kernel.getBody().front().front());
       for (auto [number, input] : llvm::enumerate(kernel.getInputs())) {
-        Value part = isSlice ? kernel.getResult(0) : input, whole = isSlice ? input : kernel.getResult(0);
-        while (!isSlice && isView(part.getDefiningOp()))
-          part = part.getDefiningOp()->getOperand(0);
+        Value part = isSlice ? kernel.getResult(0) : viewed(input), whole = isSlice ? input : kernel.getResult(0);
         alias(part, whole);
         parts[part] = {kernel, static_cast<unsigned>(number)};
       }
