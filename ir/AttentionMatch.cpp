@@ -313,9 +313,7 @@ Value Matcher::build(const Turned &turned) {
 /// The keys that each group of heads shares, where `keys` repeats them: [..., heads / g, n, d] spread to
 /// [..., heads / g, g, n, d].
 Value Matcher::withoutRepeats(Value keys, int64_t heads) {
-  Value from = keys;
-  while (auto reshape = from.getDefiningOp<ReshapeOp>())
-    from = reshape.getOperand();
+  Value from = withoutReshapes(keys);
   auto broadcast = from.getDefiningOp<BroadcastOp>();
   if (!broadcast)
     return keys;

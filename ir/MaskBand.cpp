@@ -209,9 +209,7 @@ std::optional<MaskBand> sinter::findMaskBand(Value mask) {
            settle(after, leastAfter, end - 1 - row, end == columns);
   };
 
-  Value elements = mask; // in the mask's order
-  while (auto reshape = elements.getDefiningOp<ReshapeOp>())
-    elements = reshape.getOperand();
+  Value elements = withoutReshapes(mask); // in the mask's order
   if (auto constant = elements.getDefiningOp<ConstantOp>()) {
     FailureOr<HostTensor> read = HostTensor::fromAttr(constant.getValue());
     if (failed(read))

@@ -38,6 +38,12 @@ static RankedTensorType withShape(RankedTensorType type, ArrayRef<int64_t> shape
 }
 static bool isDynamic(int64_t size) { return ShapedType::isDynamic(size); }
 
+Value sinter::withoutReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
 /// An attribute with one entry per axis.
 static LogicalResult checkEntries(std::optional<Location> location, StringRef op, StringRef name,
                                   ArrayRef<int64_t> entries, int64_t rank) {

@@ -28,9 +28,7 @@ static std::string describe(Operation *op) {
 
 /// Rows that are no row of a table are past its end on purpose, and read or written by nobody.
 static bool isOfGroups(Value positions) {
-  while (auto reshape = positions.getDefiningOp<ReshapeOp>())
-    positions = reshape.getOperand();
-  return positions.getDefiningOp<GroupRowsOp>() || positions.getDefiningOp<GradientRowsOp>();
+  return isa_and_nonnull<GroupRowsOp, GradientRowsOp>(withoutReshapes(positions).getDefiningOp());
 }
 
 static void check(Operation *op, Value operand, OpOperand &positions, ArrayRef<int64_t> axes, bool tuples) {

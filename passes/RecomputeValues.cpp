@@ -11,6 +11,7 @@
 
 #include "ir/ElementCost.h"
 #include "ir/Precision.h"
+#include "ir/Storage.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 #include "passes/gradient/SavedValues.h"
@@ -79,13 +80,6 @@ private:
         first = std::min(first, reader);
     size_t start = position.lookup(value.getDefiningOp());
     return first != SIZE_MAX && first - start >= restingOps && first - place >= restingOps / 2;
-  }
-
-  /// The value behind views.
-  static Value viewed(Value value) {
-    while (auto view = value.getDefiningOp<ReshapeOp>())
-      value = view.getOperand();
-    return value;
   }
 
   /// Ops before `place` that only ops after it have a use for: to move them there costs nothing.

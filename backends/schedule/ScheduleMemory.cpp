@@ -187,9 +187,7 @@ static Operation *computedBy(Value root) {
   if (!kernel)
     return nullptr;
   Value inside = kernel.getBody().front().getTerminator()->getOperand(cast<OpResult>(root).getResultNumber());
-  while (auto reshape = inside.getDefiningOp<ReshapeOp>())
-    inside = reshape.getOperand();
-  return inside.getDefiningOp();
+  return withoutReshapes(inside).getDefiningOp();
 }
 
 static arith::CmpIPredicate predicateOf(CompareKind kind) {
