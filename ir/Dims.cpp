@@ -351,6 +351,17 @@ DimExpr DimContext::product(ArrayRef<DimExpr> factors) {
   return result;
 }
 
+Dims DimContext::strides(ArrayRef<DimExpr> sizes, ArrayRef<int64_t> given) {
+  assert((given.empty() || given.size() == sizes.size()) && "a stride, or -1, for each axis");
+  Dims result(sizes.size(), constant(1));
+  for (size_t k = sizes.size(); k-- > 0;)
+    if (!given.empty() && given[k] >= 0)
+      result[k] = constant(given[k]);
+    else if (k + 1 < sizes.size())
+      result[k] = mul(result[k + 1], sizes[k + 1]);
+  return result;
+}
+
 namespace {
 using Bound = std::optional<int64_t>;
 

@@ -90,6 +90,9 @@ public:
   DimExpr min(DimExpr a, DimExpr b);
   DimExpr max(DimExpr a, DimExpr b);
   DimExpr product(llvm::ArrayRef<DimExpr> factors);
+  /// Elements from one index of each axis of a tensor of `sizes` to the next: `given[k]` where that is not negative
+  /// (empty: nowhere), else those of what lies within the axis, row-major.
+  Dims strides(llvm::ArrayRef<DimExpr> sizes, llvm::ArrayRef<int64_t> given = {});
   /// Sizes are >= 0, contents may be anything.
   DimBounds bounds(DimExpr expr);
 

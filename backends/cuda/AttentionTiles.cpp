@@ -150,7 +150,7 @@ void AttentionTiles::forEach(const Grid &grid, function_ref<void(unsigned, Value
 /// In units of log2(e), as scores are.
 Value AttentionTiles::biasAt(Value head, Value query, Value key) {
   Value bias = shape.bias();
-  Dims sizes = fn.spec.sizes->dims(bias), strides = cpu::stridesOf(fn.spec.dims, sizes);
+  Dims sizes = fn.spec.sizes->dims(bias), strides = fn.spec.dims.strides(sizes);
   Value row = t.min(query, t.add(fn.materialize(ownRows), -1));
   if (fold > 1)
     head = t.add(t.mul(head, fold), t.div(row, shape.rows.constant()));

@@ -264,7 +264,7 @@ public:
     kInner = true;
     // Channels of one pixel lie side by side: a run stays in its tap where a group's channels are whole runs.
     std::optional<cpu::StridedView> view = cpu::viewOf(spec, this->windows.op.getInput());
-    if (!view || view->strides != cpu::stridesOf(spec.dims, view->sizes))
+    if (!view || view->strides != spec.dims.strides(view->sizes))
       return;
     copied = view->input;
     steps = {spec.dims.resolve(windows.channels), spec.dims.resolve(windows.input.back())};

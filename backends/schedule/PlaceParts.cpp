@@ -22,18 +22,14 @@ DimExpr schedule::beginOfPart(KernelOp kernel, unsigned part, DimContext &contex
   Operation &op = kernel.getBody().front().front();
   auto slice = dyn_cast<SliceOp>(op);
   Dims whole = dims(slice ? kernel.getInputs()[0] : kernel.getResult(0));
-  ArrayRef<int64_t> strides = kernel.stridesOf(slice ? 0 : kernel.getInputs().size());
-  DimExpr step = context.constant(1), begin = context.constant(0);
+  Dims steps = context.strides(whole, kernel.stridesOf(slice ? 0 : kernel.getInputs().size()));
+  DimExpr begin = context.constant(0);
   for (int64_t k = static_cast<int64_t>(whole.size()) - 1; k >= 0; --k) {
-    if (k + 1 < static_cast<int64_t>(whole.size()))
-      step = context.mul(step, whole[k + 1]);
-    if (!strides.empty() && strides[k] >= 0)
-      step = context.constant(strides[k]);
     DimExpr first = context.constant(slice ? slice.getStarts()[k] : 0);
     if (auto join = dyn_cast<ConcatenateOp>(op); join && static_cast<int64_t>(join.getAxis()) == k)
       for (Value before : kernel.getInputs().take_front(part))
         first = context.add(first, dims(before)[k]);
-    begin = context.add(begin, context.mul(first, step));
+    begin = context.add(begin, context.mul(first, steps[k]));
   }
   return begin;
 }
@@ -251,13 +247,9 @@ std::optional<SmallVector<int64_t>> PartPlacer::stridesOfSource(Value part, Arra
 }
 
 Dims PartPlacer::stepsOf(KernelOp kernel, unsigned value, const Dims &sizes) {
-  ArrayRef<int64_t> given = kernel.stridesOf(value);
-  Dims steps(sizes.size(), context().constant(1));
-  for (int64_t k = static_cast<int64_t>(sizes.size()) - 1; k >= 0; --k)
-    if (!given.empty() && given[k] >= 0)
-      steps[k] = context().constant(given[k]);
-    else if (k + 1 < static_cast<int64_t>(sizes.size()))
-      steps[k] = context().resolve(context().mul(steps[k + 1], sizes[k + 1]));
+  Dims steps = context().strides(sizes, kernel.stridesOf(value));
+  for (DimExpr &step : steps)
+    step = context().resolve(step);
   return steps;
 }
 

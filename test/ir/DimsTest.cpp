@@ -29,6 +29,15 @@ TEST_F(DimsTest, EqualSumsAreOneNode) {
   EXPECT_EQ(c.product({n, k(4), m, k(2)}), c.mul(k(8), c.mul(m, n)));
 }
 
+TEST_F(DimsTest, StridesAreRowMajorWithinThoseThatAreGiven) {
+  EXPECT_EQ(c.strides({n, m, k(3)}), (Dims{c.mul(k(3), m), k(3), k(1)}));
+  EXPECT_EQ(c.strides({n, m, k(3)}, {-1, -1, -1}), (Dims{c.mul(k(3), m), k(3), k(1)}));
+  EXPECT_EQ(c.strides({n, m, k(3)}, {-1, 8, -1}), (Dims{c.mul(k(8), m), k(8), k(1)}));
+  EXPECT_EQ(c.strides({n, m, k(3)}, {64, 8, 1}), (Dims{k(64), k(8), k(1)}));
+  EXPECT_EQ(c.strides({n}), (Dims{k(1)}));
+  EXPECT_EQ(c.strides({}), Dims{});
+}
+
 TEST_F(DimsTest, DivisionMovesWholePartsOut) {
   EXPECT_EQ(c.ceilDiv(c.add(n, k(0)), k(1)), n);
   EXPECT_EQ(c.floorDiv(c.mul(k(6), n), k(3)), c.mul(k(2), n));

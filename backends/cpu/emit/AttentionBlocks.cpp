@@ -417,7 +417,7 @@ void AttentionBlocks::hide(Value at, Value key, Value row, Value value) {
 
 Value AttentionBlocks::biasOffset(Value head, Value row) {
   DimContext &dims = k.dims();
-  Dims sizes = k.sizesOf(bias), strides = stridesOf(dims, sizes);
+  Dims sizes = k.sizesOf(bias), strides = dims.strides(sizes);
   auto repeats = [&](size_t axis) { return dims.resolve(sizes[axis]) == dims.constant(1); };
   Value offset = index(0);
   for (auto [axis, position] : llvm::enumerate(k.fn.delinearize(head, batch)))

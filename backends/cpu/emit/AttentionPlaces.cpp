@@ -15,7 +15,7 @@ using namespace sinter::cpu;
 std::optional<AttentionPlace> cpu::placeOfInput(KernelSpec &spec, Value value) {
   DimContext &dims = spec.dims;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return AttentionPlace{argument.getArgNumber(), dims.constant(0), stridesOf(dims, spec.sizes->dims(value)), false};
+    return AttentionPlace{argument.getArgNumber(), dims.constant(0), dims.strides(spec.sizes->dims(value)), false};
   std::optional<RowView> view = RowView::of(value);
   auto base = view ? dyn_cast<BlockArgument>(view->base) : BlockArgument();
   if (!base)
@@ -42,7 +42,7 @@ AttentionPlace cpu::placeOfResult(KernelSpec &spec, OpResult result) {
   while (rootResult(spec, result.getOwner(), number) != result)
     ++number;
   Value value = spec.yielded(number);
-  AttentionPlace place{number, spec.dims.constant(0), stridesOf(spec.dims, spec.sizes->dims(value)), false};
+  AttentionPlace place{number, spec.dims.constant(0), spec.dims.strides(spec.sizes->dims(value)), false};
   // An axis of what is transposed lies where the transpose puts it.
   for (; value != result; value = value.getDefiningOp()->getOperand(0)) {
     Dims strides(place.strides.size());

@@ -93,27 +93,13 @@ Value KernelFunction::materialize(DimExpr expr) {
   return value;
 }
 
-Dims sinter::cpu::stridesOf(DimContext &dims, ArrayRef<DimExpr> sizes) {
-  Dims strides(sizes.size(), dims.constant(1));
-  for (int64_t k = static_cast<int64_t>(sizes.size()) - 2; k >= 0; --k)
-    strides[k] = dims.mul(strides[k + 1], sizes[k + 1]);
-  return strides;
-}
-
 Dims sinter::cpu::stridesOf(KernelSpec &spec, unsigned value, ArrayRef<DimExpr> sizes) {
-  Dims strides = stridesOf(spec.dims, sizes);
-  ArrayRef<int64_t> given = spec.kernel.stridesOf(value);
-  for (int64_t k = static_cast<int64_t>(given.size()) - 1; k >= 0; --k)
-    if (given[k] >= 0)
-      strides[k] = spec.dims.constant(given[k]);
-    else if (k + 1 < static_cast<int64_t>(given.size()))
-      strides[k] = spec.dims.mul(strides[k + 1], sizes[k + 1]);
-  return strides;
+  return spec.dims.strides(sizes, spec.kernel.stridesOf(value));
 }
 
 Value KernelFunction::offset(ArrayRef<Value> position, ArrayRef<DimExpr> sizes) {
   Value sum = index(0);
-  for (auto [i, stride] : llvm::zip(position, stridesOf(spec.dims, sizes)))
+  for (auto [i, stride] : llvm::zip(position, spec.dims.strides(sizes)))
     sum = arith::AddIOp::create(b, sum, arith::MulIOp::create(b, i, materialize(stride)));
   return sum;
 }

@@ -17,10 +17,8 @@
 
 namespace sinter::cpu {
 
-/// Row-major strides in elements, innermost 1.
-Dims stridesOf(DimContext &dims, llvm::ArrayRef<DimExpr> sizes);
-/// Those of the kernel's input `value`, or of its result `value - inputs`, which has `sizes`: where it lies in a part
-/// of a larger buffer, that buffer's.
+/// Strides in elements of the kernel's input `value`, or of its result `value - inputs`, which has `sizes`: row-major,
+/// innermost 1; where it lies in a part of a larger buffer, that buffer's.
 Dims stridesOf(KernelSpec &spec, unsigned value, llvm::ArrayRef<DimExpr> sizes);
 
 /// The function under construction. The insertion point starts in its entry block; `finish` adds the return.
