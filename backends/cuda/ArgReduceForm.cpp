@@ -126,13 +126,10 @@ ArgReduceEmitter::Found ArgReduceEmitter::joinThreads(Found found) {
         lane = arith::RemUIOp::create(b, thread, fn.index(kWarp));
   NVVM::Barrier0Op::create(b); // what an earlier chunk left has been read
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, fn.index(0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
+  fn.ifThen(isFirst, [&] {
     fn.store(found.value, values, warp);
     fn.store(found.position, positions, warp);
-  }
+  });
   NVVM::Barrier0Op::create(b);
   for (int64_t i = 0; i < threads / kWarp; ++i) {
     Found other{fn.load(values, fn.index(i), type), fn.load(positions, fn.index(i), b.getI64Type())};
@@ -146,16 +143,15 @@ cpu::EmittedKernel ArgReduceEmitter::emit() {
     SmallVector<Value> outer = fn.delinearize(chunk, results);
     Found found = joinThreads(find(outer));
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, fn.index(0));
-    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    cpu::KernelElements elements(fn, 1);
-    elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return found.position; });
-    SmallVector<LaneIndex> index;
-    for (Value i : outer)
-      index.push_back(elements.uniform(i));
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+    fn.ifThen(isFirst, [&] {
+      cpu::KernelElements elements(fn, 1);
+      elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return found.position; });
+      SmallVector<LaneIndex> index;
+      for (Value i : outer)
+        index.push_back(elements.uniform(i));
+      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+        elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+    });
   });
   fn.finish();
   cpu::EmittedKernel emitted;

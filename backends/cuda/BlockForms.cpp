@@ -187,15 +187,6 @@ static OwnResult ownResult(cpu::KernelFunction &fn, DimExpr results, int64_t sid
   return {arith::MinSIOp::create(b, number, last), arith::CmpIOp::create(b, arith::CmpIPredicate::sle, number, last)};
 }
 
-static void ifThere(cpu::KernelFunction &fn, const OwnResult &result, function_ref<void()> body) {
-  if (!result.isThere)
-    return body();
-  auto branch = scf::IfOp::create(fn.b, result.isThere, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(fn.b);
-  fn.b.setInsertionPointToStart(branch.thenBlock());
-  body();
-}
-
 /// Where the sum of a part of a result is among all; those of results side by side are so, too.
 static Value placeAmongParts(cpu::KernelFunction &fn, DimExpr results, int64_t side, int64_t parts, Value result,
                              Value part) {
@@ -225,7 +216,8 @@ static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp modul
                                  Value at = placeAmongParts(fn, results, side, parts, result.number, part);
                                  return join(total, fn.load(sums, at, accumulator));
                                });
-    walk.once([&] { ifThere(fn, result, [&] { storeReduced(fn, op, total, fn.delinearize(result.number, sizes)); }); });
+    walk.once(
+        [&] { fn.ifThen(result.isThere, [&] { storeReduced(fn, op, total, fn.delinearize(result.number, sizes)); }); });
   });
   fn.finish();
 }
@@ -301,7 +293,7 @@ cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol, bool h
       BlockWalk walk(fn, each, walkers, lanes);
       Value total = combine(fn, walk, outer, first, lanes);
       walk.once([&] {
-        ifThere(fn, result, [&] {
+        fn.ifThen(result.isThere, [&] {
           if (parts > 1)
             fn.store(total, sums, placeAmongParts(fn, results, walkers.side, parts, result.number, part));
           else

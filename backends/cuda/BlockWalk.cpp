@@ -103,22 +103,14 @@ BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, Walkers walkers, i
 BlockWalk::~BlockWalk() = default;
 
 void BlockWalk::forEach(function_ref<void(cpu::KernelElements &, Value)> body) {
-  for (Kept &columns : kept) {
-    OpBuilder::InsertionGuard guard(b);
-    if (columns.isThere)
-      b.setInsertionPointToStart(scf::IfOp::create(b, columns.isThere, /*withElseRegion=*/false).thenBlock());
-    body(*columns.elements, columns.column);
-  }
+  for (Kept &columns : kept)
+    fn.ifThen(columns.isThere, [&] { body(*columns.elements, columns.column); });
   if (kept.empty())
     fn.loop(first, fn.materialize(length), walkers.all() * lanes, [&](Value column) { body(*makeElements(), column); });
 }
 
 void BlockWalk::once(function_ref<void()> body) {
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
+  fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0)), body);
 }
 
 Value BlockWalk::combine(Value identity, int64_t block, cpu::Join join, Step step) {
@@ -171,11 +163,8 @@ void BlockWalk::meetCluster() {
 
 Value BlockWalk::joinBlocks(Value value, cpu::Join join) {
   Value parts = shared(walkers.cluster, value.getType());
-  { // thread i sends to block i
-    Value isSender = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, fn.index(walkers.cluster));
-    auto branch = scf::IfOp::create(b, isSender, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
+  Value isSender = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, fn.index(walkers.cluster));
+  fn.ifThen(isSender, [&] { // thread i sends to block i
     Type i32 = b.getI32Type(), stored = cpu::storageType(value.getType());
     auto pointer = [&](unsigned space) { return LLVM::LLVMPointerType::get(b.getContext(), space); };
     auto cast = [&](Type type, Value index) { return arith::IndexCastOp::create(b, type, index).getResult(); };
@@ -186,7 +175,7 @@ Value BlockWalk::joinBlocks(Value value, cpu::Join join) {
         LLVM::GEPOp::create(b, pointer(kSharedOfCluster), stored, others, ArrayRef<LLVM::GEPArg>{cast(i32, rank)});
     Value sent = value.getType() == stored ? value : arith::ExtUIOp::create(b, stored, value).getResult();
     LLVM::StoreOp::create(b, sent, place);
-  }
+  });
   meetCluster();
   Value total = fn.load(parts, fn.index(0), value.getType());
   for (int64_t i = 1; i < walkers.cluster; ++i)
@@ -220,13 +209,8 @@ Value BlockWalk::joinThreads(Value value, cpu::Join join) {
   Value lane = arith::RemUIOp::create(b, thread, fn.index(kWarp));
   // What an earlier chunk left has been read.
   NVVM::Barrier0Op::create(b);
-  {
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, fn.index(0));
-    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    fn.store(value, totals, warp);
-  }
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, fn.index(0));
+  fn.ifThen(isFirst, [&] { fn.store(value, totals, warp); });
   NVVM::Barrier0Op::create(b);
   Value total = fn.load(totals, fn.index(0), value.getType());
   for (int64_t i = 1; i < warps; ++i)

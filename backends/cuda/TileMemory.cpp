@@ -19,14 +19,7 @@ constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's numbers of memories
 //===- TileBuilder ------------------------------------------------------------------------------===//
 
 void TileBuilder::when(Value condition, function_ref<void()> body, function_ref<void()> otherwise) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/bool(otherwise));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-  if (otherwise) {
-    b.setInsertionPointToStart(branch.elseBlock());
-    otherwise();
-  }
+  otherwise ? fn.branch(condition, body, otherwise) : fn.ifThen(condition, body);
 }
 
 Value TileBuilder::behind(Value pointer, Value bytes) {

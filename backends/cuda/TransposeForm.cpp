@@ -195,10 +195,7 @@ void TransposeEmitter::forEach(Value firstAcross, DimExpr across, Value firstAlo
   for (int64_t step = 0; step < kSide; step += kLines) {
     Value here = step ? add(line, fn.index(step)) : line, i = add(firstAcross, here);
     Value isInside = arith::AndIOp::create(b, isThere, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, i, end));
-    auto branch = scf::IfOp::create(b, isInside, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body(here, i, j);
+    fn.ifThen(isInside, [&] { body(here, i, j); });
   }
 }
 

@@ -124,12 +124,7 @@ SmallVector<Value> SumStack::finish(ValueRange sums, Value number, Value last, V
   Value &top = next.back();
   // The last sums are never stored: a sum of one block stays in registers.
   Value waits = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, number, last);
-  auto branch = scf::IfOp::create(b, TypeRange(), waits, /*withElseRegion=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    store(ValueRange(next).drop_back(), top);
-  }
+  fn.ifThen(waits, [&] { store(ValueRange(next).drop_back(), top); });
   top = arith::AddIOp::create(b, top, fn.index(1));
   return next;
 }

@@ -426,21 +426,18 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
     return;
   }
   Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
-  auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  wholeTiles();
-  b.setInsertionPointToStart(branch.elseBlock());
-  Value row = rowBegin;
-  for (int64_t height : {8, 4, 2, 1}) {
-    if (height >= tile.rows)
-      continue;
-    Value left = arith::SubIOp::create(b, rowEnd, row);
-    Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
-    fn.loop(row, end, height,
-            [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
-    row = end;
-  }
+  fn.branch(enough, wholeTiles, [&] {
+    Value row = rowBegin;
+    for (int64_t height : {8, 4, 2, 1}) {
+      if (height >= tile.rows)
+        continue;
+      Value left = arith::SubIOp::create(b, rowEnd, row);
+      Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
+      fn.loop(row, end, height,
+              [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
+      row = end;
+    }
+  });
 }
 
 /// Where the matrices of a batch begin.
@@ -703,15 +700,11 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
     // The last tile overlaps the one before it, which may be another block's.
     Value lastTile = arith::MaxSIOp::create(b, arith::SubIOp::create(b, rowCount, fn.index(tile.rows)), fn.index(0));
     copyBegin = arith::MinSIOp::create(b, rowBegin, lastTile);
-    {
-      // The parts of a block follow each other, and those of a call share its rows.
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
-      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, part, fn.index(0));
-      auto copy = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(copy.thenBlock());
-      copyRows(copyBegin, rowEnd, lhsBase);
-    }
+    // The parts of a block follow each other, and those of a call share its rows.
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
+    Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, part, fn.index(0));
+    fn.ifThen(arith::OrIOp::create(b, isFirst, isOther),
+              [&, lhsBase = lhsBase] { copyRows(copyBegin, rowEnd, lhsBase); });
     Value groupBegin = mul(part, fn.materialize(groupsPerChunk));
     Value groupEnd = arith::MinSIOp::create(b, add(groupBegin, fn.materialize(groupsPerChunk)), fn.materialize(groups));
     fn.loop(groupBegin, groupEnd, 1, [&, rhsBase = rhsBase, lhsBase = lhsBase, batch = batch](Value group) {

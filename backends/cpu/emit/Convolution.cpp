@@ -486,21 +486,21 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   }
   Value size = fn.materialize(shape.outWidth);
   Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, fn.index(wide));
-  auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
-  fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
-  b.setInsertionPointToStart(branch.elseBlock());
-  Value x = begin;
-  for (int64_t step : {8, 4, 2, 1}) {
-    if (step >= wide)
-      continue;
-    Value left = arith::SubIOp::create(b, end, x);
-    Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
-    fn.loop(x, stop, step, [&](Value at) { emitTile(high, step, row, at); });
-    x = stop;
-  }
+  auto wholeTiles = [&] {
+    Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
+    fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+  };
+  fn.branch(enough, wholeTiles, [&] {
+    Value x = begin;
+    for (int64_t step : {8, 4, 2, 1}) {
+      if (step >= wide)
+        continue;
+      Value left = arith::SubIOp::create(b, end, x);
+      Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
+      fn.loop(x, stop, step, [&](Value at) { emitTile(high, step, row, at); });
+      x = stop;
+    }
+  });
 }
 
 EmittedKernel ConvolutionEmitter::emit() {
@@ -611,11 +611,10 @@ EmittedKernel ConvolutionEmitter::emit() {
                                   fn.index((shape.kernelH - 1) * shape.dilationH + 1));
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
       Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(0));
-      auto make = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(make.thenBlock());
-      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, pixelStride,
-                     copied, product);
+      fn.ifThen(arith::OrIOp::create(b, isFirst, isOther), [&] {
+        emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn,
+                       pixelStride, copied, product);
+      });
     } else {
       input = source;
       inputBase = add(imageBase, channelBegin);

@@ -322,25 +322,25 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
         Value fromColumn;
         Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
         Value to = add(rowTarget, mul(c, fn.index(pitch)));
-        auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
-        OpBuilder::InsertionGuard guard(b);
         int64_t whole = channels / lanes * lanes;
-        b.setInsertionPointToStart(branch.thenBlock());
-        Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.pixelPitch))), channelBegin);
-        fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
-          Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
-          vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-        });
-        fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
-          Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
-          memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-        });
-        b.setInsertionPointToStart(branch.elseBlock());
-        fn.loop(zeroIndex, fn.index(whole), lanes,
-                [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
-        fn.loop(fn.index(whole), fn.index(channels), 1,
-                [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
-        b.setInsertionPointAfter(branch);
+        auto copyPixel = [&] {
+          Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.pixelPitch))), channelBegin);
+          fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
+            Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
+            vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+          });
+          fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
+            Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
+            memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+          });
+        };
+        auto fillPixel = [&] {
+          fn.loop(zeroIndex, fn.index(whole), lanes,
+                  [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
+          fn.loop(fn.index(whole), fn.index(channels), 1,
+                  [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+        };
+        fn.branch(arith::AndIOp::create(b, rowInside, columnInside), copyPixel, fillPixel);
         if (pitch > channels)
           fn.loop(fn.index(channels), fn.index(pitch), 1,
                   [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });

@@ -122,6 +122,13 @@ SmallVector<Value> KernelFunction::loop(Value low, Value high, int64_t step, Val
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+void KernelFunction::ifThen(Value condition, function_ref<void()> body) {
+  OpBuilder::InsertionGuard guard(b);
+  if (condition)
+    b.setInsertionPointToStart(scf::IfOp::create(b, condition, /*withElseRegion=*/false).thenBlock());
+  body();
+}
+
 void KernelFunction::branch(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);

@@ -59,6 +59,8 @@ public:
   llvm::SmallVector<mlir::Value>
   loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange init,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
+  /// Where `condition` holds, or always where it is null; the body may use `b`, which is inside.
+  void ifThen(mlir::Value condition, llvm::function_ref<void()> body);
   /// One or the other; both may use `b`, which is inside.
   void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   /// The same where both give values, of the same types.

@@ -180,8 +180,7 @@ void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
   k.fn.loop(zero, n, 1, [&](Value i) {
     Value stored = memref::LoadOp::create(b, keys, ValueRange{k.add(ranks, i)});
     Value rank = arith::IndexCastOp::create(b, b.getIndexType(), stored);
-    auto takeIt = [&] { take(rank, load(i), i); };
-    keepsAll ? takeIt() : k.ifThen(k.less(rank, kept), takeIt);
+    k.ifThen(keepsAll ? Value() : k.less(rank, kept), [&] { take(rank, load(i), i); });
   });
 }
 

@@ -54,13 +54,6 @@ void SingleKernel::nest(ArrayRef<DimExpr> sizes, function_ref<void(ArrayRef<Valu
   level();
 }
 
-void SingleKernel::ifThen(Value condition, function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-}
-
 SmallVector<Value> SingleKernel::whileLoop(ValueRange init, function_ref<Value(ValueRange)> condition,
                                            function_ref<SmallVector<Value>(ValueRange)> body) {
   auto loop = scf::WhileOp::create(

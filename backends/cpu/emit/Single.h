@@ -44,7 +44,7 @@ public:
 
   /// Loops over all positions of `sizes` in row-major order.
   void nest(llvm::ArrayRef<DimExpr> sizes, llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body);
-  void ifThen(mlir::Value condition, llvm::function_ref<void()> body);
+  void ifThen(mlir::Value condition, llvm::function_ref<void()> body) { fn.ifThen(condition, body); }
   llvm::SmallVector<mlir::Value> whileLoop(mlir::ValueRange init,
                                            llvm::function_ref<mlir::Value(mlir::ValueRange)> condition,
                                            llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);

@@ -191,12 +191,9 @@ void ScatterEmitter::checkRuns(ArrayRef<Value> outer, Update body) {
         copy = 0;
       });
     };
-    auto branch = scf::IfOp::create(k.b, isWhole.getResult(0), /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(k.b);
-    k.b.setInsertionPointToStart(branch.thenBlock());
-    updates(low, whole, /*isKnownInside=*/true);
-    k.b.setInsertionPointToStart(branch.elseBlock());
-    updates(low, high, /*isKnownInside=*/false);
+    k.fn.branch(
+        isWhole.getResult(0), [&] { updates(low, whole, /*isKnownInside=*/true); },
+        [&] { updates(low, high, /*isKnownInside=*/false); });
   });
 }
 

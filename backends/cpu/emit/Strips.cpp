@@ -161,14 +161,11 @@ void StripWriter::writeColumns() {
     return writeWholeColumns();
   Value isWhole =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sle, add(columnBegin, fn.index(panel)), source.columns);
-  auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
   StripSource whole = source;
   whole.masked = false;
-  StripWriter(fn, form, whole, columnBegin, panel, lanes, strip, stripBase).writeWholeColumns();
-  b.setInsertionPointToStart(branch.elseBlock());
-  writeSingly();
+  fn.branch(
+      isWhole, [&] { StripWriter(fn, form, whole, columnBegin, panel, lanes, strip, stripBase).writeWholeColumns(); },
+      [&] { writeSingly(); });
 }
 
 /// k is contiguous: squares of words are turned in registers.
