@@ -61,6 +61,10 @@ LaneIndex ElementBuilder::uniform(Value index) {
   return {index, 0, nullptr, value ? std::abs(*value) : 1};
 }
 
+SmallVector<LaneIndex> ElementBuilder::uniform(ArrayRef<Value> position) {
+  return llvm::map_to_vector(position, [&](Value index) { return uniform(index); });
+}
+
 static LaneIndex varyingIndex(Value lanes) { return {nullptr, 0, lanes, 1}; }
 
 Value ElementBuilder::splat(Value scalar) {

@@ -44,6 +44,8 @@ public:
   // Index arithmetic; a result keeps the affine form where it can.
   LaneIndex constant(int64_t value);
   LaneIndex uniform(mlir::Value index);
+  /// An index of each axis.
+  llvm::SmallVector<LaneIndex> uniform(llvm::ArrayRef<mlir::Value> position);
   LaneIndex add(const LaneIndex &a, const LaneIndex &b);
   LaneIndex sub(const LaneIndex &a, const LaneIndex &b);
   LaneIndex mul(const LaneIndex &a, int64_t factor);

@@ -100,9 +100,7 @@ ArgReduceEmitter::Found ArgReduceEmitter::join(const Found &x, const Found &y) {
 ArgReduceEmitter::Found ArgReduceEmitter::find(ArrayRef<Value> outer) {
   auto element = [&](Value i) {
     cpu::KernelElements elements(fn, 1);
-    SmallVector<LaneIndex> index;
-    for (Value position : outer)
-      index.push_back(elements.uniform(position));
+    SmallVector<LaneIndex> index = elements.uniform(outer);
     index.insert(index.begin() + static_cast<int64_t>(op.getAxis()), elements.uniform(i));
     return elements.load(op.getOperand(), index);
   };
@@ -146,11 +144,7 @@ cpu::EmittedKernel ArgReduceEmitter::emit() {
     fn.ifThen(isFirst, [&] {
       cpu::KernelElements elements(fn, 1);
       elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return found.position; });
-      SmallVector<LaneIndex> index;
-      for (Value i : outer)
-        index.push_back(elements.uniform(i));
-      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-        elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+      elements.storeResults(elements.uniform(outer));
     });
   });
   fn.finish();

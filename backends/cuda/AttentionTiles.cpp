@@ -52,9 +52,7 @@ public:
 private:
   SmallVector<LaneIndex> indexOf(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> batch,
                                  Value free, Value k) {
-    SmallVector<LaneIndex> index;
-    for (Value i : fn.delinearize(batch.front(), ArrayRef(sizes).drop_back(2)))
-      index.push_back(elements.uniform(i));
+    SmallVector<LaneIndex> index = elements.uniform(fn.delinearize(batch.front(), ArrayRef(sizes).drop_back(2)));
     index.append({elements.uniform(free), elements.uniform(k)});
     return index;
   }

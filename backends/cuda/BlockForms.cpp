@@ -152,15 +152,10 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
 
 /// What the kernel yields where a reduction's result is `total`.
 static void storeReduced(cpu::KernelFunction &fn, ReduceOp op, Value total, ArrayRef<Value> at) {
-  cpu::KernelSpec &spec = fn.spec;
   Value value = cpu::narrow(fn.b, fn.b.getLoc(), total, getElementTypeOrSelf(op.getOperand()));
   cpu::KernelElements elements(fn, 1);
   elements.install(op.getResult(), [value](ArrayRef<LaneIndex>) { return value; });
-  SmallVector<LaneIndex> index;
-  for (Value i : at)
-    index.push_back(elements.uniform(i));
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+  elements.storeResults(elements.uniform(at));
 }
 
 /// Where the sum of a part is in the workspace.

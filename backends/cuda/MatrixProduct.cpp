@@ -323,10 +323,7 @@ public:
 
   Value element(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> batch, Value free, Value k,
                 Value &inside) override {
-    SmallVector<LaneIndex> index;
-    for (Value i : place(fn, batch, free, k, inside))
-      index.push_back(elements.uniform(i));
-    return elements.load(windows.op.getInput(), index);
+    return elements.load(windows.op.getInput(), elements.uniform(place(fn, batch, free, k, inside)));
   }
   Value offset(cpu::KernelFunction &fn, ArrayRef<Value> batch, Value free, Value k, Value &inside) override {
     return fn.offset(place(fn, batch, free, k, inside), windows.input);
@@ -399,9 +396,7 @@ SmallVector<LaneIndex> MatrixProduct::resultIndex(cpu::KernelFunction &fn, cpu::
   }
   at.append(rowAt);
   at.append(columnAt);
-  SmallVector<LaneIndex> index;
-  for (Value i : at)
-    index.push_back(elements.uniform(i));
+  SmallVector<LaneIndex> index = elements.uniform(at);
   if (lanes > 1)
     index.back() = LaneIndex{at.back(), 1, nullptr, 1};
   return index;

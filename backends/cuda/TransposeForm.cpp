@@ -221,11 +221,7 @@ void TransposeEmitter::writeTile(ArrayRef<Value> outer, Value firstRow, Value fi
       elements.install(op.getResult(), [&, tile = tile, type = getElementTypeOrSelf(op)](ArrayRef<LaneIndex>) {
         return fn.load(tile, place, type);
       });
-    SmallVector<LaneIndex> index;
-    for (Value i : at(outer, row, column))
-      index.push_back(elements.uniform(i));
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+    elements.storeResults(elements.uniform(at(outer, row, column)));
   });
 }
 

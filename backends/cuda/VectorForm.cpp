@@ -144,7 +144,6 @@ private:
 };
 } // namespace
 
-/// All reads come before the first write, as a result may lie where an input does.
 void VectorEmitter::emitAt(int64_t lanes, Value row, Value column) {
   cpu::KernelElements elements(fn, lanes);
   if (lanes > 1)
@@ -154,11 +153,7 @@ void VectorEmitter::emitAt(int64_t lanes, Value row, Value column) {
     index[axis] = elements.uniform(i);
   if (!index.empty())
     index[lines.groups.carriers.back()] = cpu::LaneLoop::at(elements, column);
-  SmallVector<Value> values;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    values.push_back(elements.load(spec.yielded(i), index));
-  for (auto [i, value] : llvm::enumerate(values))
-    elements.storeResult(static_cast<unsigned>(i), value, index);
+  elements.storeResultsAfterReads(index);
 }
 
 cpu::EmittedKernel VectorEmitter::emit() {

@@ -64,8 +64,7 @@ Value BagEmitter::rowOf(Value i) {
 
 SmallVector<LaneIndex> BagEmitter::index(const Column &column, Value row) {
   SmallVector<LaneIndex> index = {column.elements->uniform(row)};
-  for (Value i : outer)
-    index.push_back(column.elements->uniform(i));
+  index.append(column.elements->uniform(outer));
   if (sizes.size() > 1)
     index.push_back(LaneLoop::at(*column.elements, column.at));
   return index;

@@ -376,9 +376,7 @@ void BlockDotEmitter::finishTile(ValueRange sums, Value row, int64_t height, con
   emitTileEpilogue(
       fn, op.getResult(), SmallVector<Value>(sums), height, columns.vectors, floats,
       [&](KernelElements &elements, Value i) {
-        SmallVector<LaneIndex> index;
-        for (Value at : fn.delinearize(add(row, i), rowSizes))
-          index.push_back(elements.uniform(at));
+        SmallVector<LaneIndex> index = elements.uniform(fn.delinearize(add(row, i), rowSizes));
         index.push_back(elements.constant(0));
         return index;
       },

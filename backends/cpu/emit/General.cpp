@@ -78,14 +78,7 @@ EmittedKernel sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, String
           elements.install(result, [&, result](ArrayRef<LaneIndex> index) {
             return rootElement(fn, elements, root, result.getResultNumber(), index);
           });
-      SmallVector<LaneIndex> index;
-      for (Value position : fn.delinearize(flat, sizes))
-        index.push_back(elements.uniform(position));
-      SmallVector<Value> values;
-      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-        values.push_back(elements.load(spec.yielded(i), index));
-      for (auto [i, value] : llvm::enumerate(values))
-        elements.storeResult(i, value, index);
+      elements.storeResultsAfterReads(elements.uniform(fn.delinearize(flat, sizes)));
     });
   });
   fn.finish();

@@ -176,6 +176,19 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
                             alignmentAt(offset, cast<VectorType>(value.getType())));
 }
 
+void KernelElements::storeResults(ArrayRef<LaneIndex> index) {
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    storeResult(i, load(fn.spec.yielded(i), index), index);
+}
+
+void KernelElements::storeResultsAfterReads(ArrayRef<LaneIndex> index) {
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    values.push_back(load(fn.spec.yielded(i), index));
+  for (auto [i, value] : llvm::enumerate(values))
+    storeResult(static_cast<unsigned>(i), value, index);
+}
+
 Value KernelElements::offsetOf(unsigned i, ArrayRef<LaneIndex> index) {
   return flatten(index, stridesOfResult(i)).base;
 }

@@ -35,6 +35,11 @@ public:
   /// or `index` be uniform.
   void storeResult(unsigned i, mlir::Value value, llvm::ArrayRef<LaneIndex> index);
 
+  /// Writes all results of the kernel at `index`, each before the next is computed: none lies where an input does.
+  void storeResults(llvm::ArrayRef<LaneIndex> index);
+  /// The same after all are computed, where a result may lie where an input does.
+  void storeResultsAfterReads(llvm::ArrayRef<LaneIndex> index);
+
   /// The flat offset of result `i` at `index`, of its first lane.
   mlir::Value offsetOf(unsigned i, llvm::ArrayRef<LaneIndex> index);
 

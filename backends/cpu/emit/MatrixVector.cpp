@@ -219,8 +219,7 @@ void MatrixVectorEmitter::finishRows(Value row, Value totals, int64_t elementLan
   SmallVector<LaneIndex> index(rank, elements.constant(0));
   if (hasRowAxis)
     index.front() = {row, elementLanes > 1 ? 1 : 0, nullptr};
-  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
-    elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+  elements.storeResults(index);
 }
 
 /// `count` rows are computed; `left` of them exist, or all when null.

@@ -226,7 +226,6 @@ static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, V
                          function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
                          function_ref<Value(Value)> mask) {
   ImplicitLocOpBuilder &b = fn.b;
-  KernelSpec &spec = fn.spec;
   int64_t lanes = cast<VectorType>(accumulator.getType()).getNumElements();
   KernelElements elements(fn, lanes);
   Value at = arith::AddIOp::create(b, column, fn.index(j * lanes));
@@ -236,8 +235,7 @@ static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, V
   });
   SmallVector<LaneIndex> index = rowIndex(elements, row);
   index.back() = {at, 1, nullptr};
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+  elements.storeResults(index);
 }
 
 void sinter::cpu::prefetchEpilogue(KernelFunction &fn, Operation *root, ArrayRef<Value> places, int64_t vectors,

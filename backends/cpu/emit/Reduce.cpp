@@ -116,8 +116,7 @@ SmallVector<SummedAxis> ReduceEmitter::outerAxes() {
 void ReduceEmitter::store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index) {
   Value value = narrow(b, b.getLoc(), total, elementType);
   elements.install(op.getResult(), [value](ArrayRef<LaneIndex>) { return value; });
-  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
-    elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+  elements.storeResults(index);
 }
 
 /// One result element: lanes along the innermost axis, which is reduced.
@@ -139,10 +138,7 @@ void ReduceEmitter::alongRow(Value flat) {
         return combined(total, read(elements, index));
       });
   KernelElements elements(fn, 1);
-  SmallVector<LaneIndex> index;
-  for (Value i : outer)
-    index.push_back(elements.uniform(i));
-  store(elements, total, index);
+  store(elements, total, elements.uniform(outer));
 }
 
 SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes,
@@ -229,9 +225,7 @@ void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
   SmallVector<Value> outer = fn.delinearize(row, outerSizes);
   DimExpr columnCount = sizes[kept.back()];
   auto storeAt = [&](KernelElements &elements, Value column, Value total) {
-    SmallVector<LaneIndex> index;
-    for (Value i : outer)
-      index.push_back(elements.uniform(i));
+    SmallVector<LaneIndex> index = elements.uniform(outer);
     index.push_back(LaneLoop::at(elements, column));
     store(elements, total, index);
   };

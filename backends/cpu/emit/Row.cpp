@@ -38,9 +38,7 @@ public:
 
 private:
   SmallVector<LaneIndex> indexOf(KernelElements &elements, Value column) {
-    SmallVector<LaneIndex> index;
-    for (Value i : outer)
-      index.push_back(elements.uniform(i));
+    SmallVector<LaneIndex> index = elements.uniform(outer);
     index.push_back(LaneLoop::at(elements, column));
     return index;
   }
@@ -129,9 +127,7 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
 /// `statistic`, a result of the root with the row's axis of size 1, where the kernel yields it.
 void RowEmitter::storeStatistic(Value scalar, Value statistic) {
   KernelElements elements(fn, 1);
-  SmallVector<LaneIndex> index;
-  for (Value i : outer)
-    index.push_back(elements.uniform(i));
+  SmallVector<LaneIndex> index = elements.uniform(outer);
   index.push_back(elements.constant(0));
   for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
     if (fn.spec.yielded(i) == statistic)

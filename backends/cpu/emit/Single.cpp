@@ -19,10 +19,7 @@ SingleKernel::SingleKernel(KernelSpec &spec, ModuleOp module, StringRef name, Op
 //===- elements ------------------------------------------------------------------------------===//
 
 Value SingleKernel::element(Value tensor, ArrayRef<Value> position) {
-  SmallVector<LaneIndex> index;
-  for (Value i : position)
-    index.push_back(elements.uniform(i));
-  return elements.load(tensor, index);
+  return elements.load(tensor, elements.uniform(position));
 }
 
 Value SingleKernel::indexElement(Value tensor, ArrayRef<Value> position) {

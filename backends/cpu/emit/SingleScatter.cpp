@@ -209,9 +209,7 @@ Value ScatterEmitter::isRunInside(ArrayRef<Value> outer, Value low) {
                           [&](Value from, ValueRange carried) -> SmallVector<Value> {
                             Value seen = carried.front();
                             for (int64_t first = 0; first < together; first += lanes) {
-                              SmallVector<LaneIndex> at;
-                              for (Value i : outer)
-                                at.push_back(vectors.uniform(i));
+                              SmallVector<LaneIndex> at = vectors.uniform(outer);
                               at.push_back(LaneLoop::at(vectors, k.add(from, k.fn.index(first))));
                               if (slices)
                                 at.push_back(vectors.constant(0));

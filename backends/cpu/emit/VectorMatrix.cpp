@@ -174,8 +174,7 @@ void VectorMatrixEmitter::emitBlock(Value column, int64_t vectors, int64_t last)
     elements.install(dot.getResult(), [&](ArrayRef<LaneIndex>) { return sums[j]; });
     SmallVector<LaneIndex> index(rank, elements.constant(0));
     index[columnAxis] = {add(column, fn.index(j * lanes)), 1, nullptr};
-    for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
-      elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+    elements.storeResults(index);
   }
 }
 

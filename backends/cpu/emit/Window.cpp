@@ -166,9 +166,7 @@ static EmittedKernel emitWindows(KernelSpec &spec, ModuleOp module, StringRef na
           }
           KernelElements elements(fn, lanesHere);
           elements.mask = mask;
-          SmallVector<LaneIndex> index;
-          for (Value at : position)
-            index.push_back(elements.uniform(at));
+          SmallVector<LaneIndex> index = elements.uniform(position);
           index.push_back(channelIndex);
           Value value = elements.load(op.getOperand(), index);
           if (lanesHere > 1 && !isa<VectorType>(value.getType()))
@@ -189,12 +187,9 @@ static EmittedKernel emitWindows(KernelSpec &spec, ModuleOp module, StringRef na
         KernelElements elements(fn, lanesHere);
         elements.mask = mask;
         elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return sum; });
-        SmallVector<LaneIndex> index;
-        for (Value at : outer)
-          index.push_back(elements.uniform(at));
+        SmallVector<LaneIndex> index = elements.uniform(outer);
         index.push_back(channelIndex);
-        for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-          elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+        elements.storeResults(index);
       };
       Value tail = arith::RemUIOp::create(b, channels, fn.index(lanes));
       Value whole = arith::SubIOp::create(b, channels, tail);
