@@ -8,7 +8,6 @@
 #include "backends/cpu/emit/ArgReduce.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cuda/BlockForms.h"
-#include "backends/cuda/BlockSort.h"
 #include "backends/cuda/Shuffles.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -17,7 +16,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kWarp = 32;
 /// So many results that lie side by side have a thread each.
 constexpr int64_t kManyResults = 4096;
 
@@ -29,15 +27,12 @@ std::string cuda::planBlockArgReduce(cuda::KernelSpec &spec, StringRef name, Sch
     return "what surrounds the reduction cannot be built element by element";
   Dims sizes = spec.sizes->dims(op.getOperand());
   DimExpr length = spec.dims.resolve(sizes[op.getAxis()]);
-  auto with = [&](int64_t threads) {
-    return ScheduleAttr::get(spec.kernel.getContext(), name, threads, {}, 0, {}, {});
-  };
   if (schedule) {
     int64_t threads = schedule.getLanes();
-    bool areThreads = threads >= kLeastThreads && threads <= kMostThreads && llvm::isPowerOf2_64(uint64_t(threads));
-    return areThreads && schedule == with(threads) ? ""
-                                                   : "its `lanes`, the threads of a block, require a power of two from "
-                                                     "32 to 256, and it has no other fields";
+    bool fits = areThreads(threads, kMostThreads) && schedule == blockSchedule(spec, name, threads);
+    return fits ? ""
+                : "its `lanes`, the threads of a block, require a power of two from 32 to 256, and it has no other "
+                  "fields";
   }
   if (length.isConstant() && length.constant() < kFewColumns)
     return "each result is of few elements";
@@ -45,7 +40,7 @@ std::string cuda::planBlockArgReduce(cuda::KernelSpec &spec, StringRef name, Sch
   bool isLast = op.getAxis() + 1 == sizes.size();
   if (!isLast && (!results.isConstant() || results.constant() >= kManyResults))
     return "its results lie side by side, a thread for each";
-  schedule = with(threadsFor(length));
+  schedule = blockSchedule(spec, name, threadsFor(length));
   return "";
 }
 

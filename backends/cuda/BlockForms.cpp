@@ -8,8 +8,6 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/TakenForms.h"
-#include "backends/cuda/BlockSort.h"
-#include "backends/cuda/BlockWalk.h"
 #include "backends/cuda/Gpus.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
@@ -30,6 +28,7 @@ constexpr int64_t kUsualLength = 4096;
 /// Parts of a sum have at least so many elements for each thread.
 constexpr int64_t kElementsOfPart = 16;
 constexpr int64_t kMostReducedParts = 256;
+constexpr int64_t kWorkspaceBytes = 64 << 20, kEnoughBlocks = 512;
 
 int64_t cuda::threadsFor(DimExpr length, int64_t lanes, int64_t most) {
   if (!length.isConstant())
@@ -39,33 +38,52 @@ int64_t cuda::threadsFor(DimExpr length, int64_t lanes, int64_t most) {
   return std::clamp(wanted, kLeastThreads, most);
 }
 
-static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t parts = 1) {
+bool cuda::areThreads(int64_t threads, int64_t most) {
+  return threads >= kLeastThreads && threads <= most && llvm::isPowerOf2_64(static_cast<uint64_t>(threads));
+}
+
+int64_t cuda::partsFor(cuda::KernelSpec &spec, DimExpr length, DimExpr results, int64_t leastElements, int64_t most) {
+  if (!length.isConstant() || !results.isConstant() || results.constant() == 0)
+    return 1;
+  int64_t wanted = 2 * gpuOf(spec.target().name).multiprocessors / results.constant();
+  return std::max<int64_t>(1, std::min({wanted, most, length.constant() / leastElements}));
+}
+
+ScheduleAttr cuda::blockSchedule(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t several) {
   SmallVector<int64_t> tile;
-  if (parts > 1)
-    tile.push_back(parts);
+  if (several > 1)
+    tile.push_back(several);
   return ScheduleAttr::get(spec.kernel.getContext(), name, threads, tile, 0, {}, {});
+}
+
+int64_t cuda::partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
+
+DimExpr cuda::blocksAtOnce(DimContext &dims, DimExpr bytes) {
+  return dims.max(dims.floorDiv(dims.constant(kWorkspaceBytes), bytes), dims.constant(kEnoughBlocks));
+}
+
+std::string cuda::takeOnly(cuda::KernelSpec &spec, StringRef name, int64_t threads, ScheduleAttr &schedule) {
+  ScheduleAttr chosen = blockSchedule(spec, name, threads);
+  if (schedule && schedule != chosen)
+    return "its `lanes`, the threads of a block, require " + std::to_string(threads) + ", and it has no other fields";
+  schedule = chosen;
+  return "";
 }
 
 /// Why a schedule that is given does not fit; `mostParts` of a sum.
 static std::string misfit(cuda::KernelSpec &spec, StringRef name, ScheduleAttr schedule, int64_t mostParts) {
-  int64_t threads = schedule.getLanes(), parts = schedule.getTile().empty() ? 1 : schedule.getTile().front();
-  bool areThreads = threads >= kLeastThreads && threads <= kMostGivenThreads && llvm::isPowerOf2_64(uint64_t(threads));
-  if (areThreads && parts <= mostParts && schedule == scheduleOf(spec, name, threads, parts))
+  int64_t threads = schedule.getLanes(), parts = partsOf(schedule);
+  if (areThreads(threads, kMostGivenThreads) && parts <= mostParts &&
+      schedule == blockSchedule(spec, name, threads, parts))
     return "";
   return "its `lanes`, the threads of a block, require a power of two from 32 to 512" +
          (mostParts > 1 ? ", and its tile is the number of parts, 2 to " + std::to_string(mostParts) + " or none"
                         : std::string(", and it has no other fields"));
 }
 
-int64_t cuda::partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
-
-/// As many as give every multiprocessor two blocks.
-static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, int64_t threads, DimExpr results) {
-  if (!length.isConstant() || !results.isConstant() || results.constant() == 0)
-    return 1;
-  int64_t wanted = 2 * gpuOf(spec.target().name).multiprocessors / results.constant();
-  int64_t most = std::min(kMostReducedParts, length.constant() / (threads * kElementsOfPart));
-  return std::max<int64_t>(1, std::min(wanted, most));
+/// Parts of sums of which a result has so many threads.
+static int64_t partsOfSum(cuda::KernelSpec &spec, DimExpr length, int64_t threads, DimExpr results) {
+  return partsFor(spec, length, results, threads * kElementsOfPart, kMostReducedParts);
 }
 
 static DimExpr reducedSize(cuda::KernelSpec &spec, ReduceOp op) {
@@ -130,7 +148,7 @@ std::string cuda::planBlockColumns(cuda::KernelSpec &spec, StringRef name, Sched
   DimExpr each = reducedSize(spec, op);
   DimExpr length = each.isConstant() ? each : spec.dims.constant(kUsualLength);
   DimExpr blocks = spec.dims.resolve(spec.dims.ceilDiv(results, spec.dims.constant(kSide)));
-  schedule = scheduleOf(spec, name, kColumnThreads, partsFor(spec, length, kColumnThreads / kSide, blocks));
+  schedule = blockSchedule(spec, name, kColumnThreads, partsOfSum(spec, length, kColumnThreads / kSide, blocks));
   return "";
 }
 
@@ -146,7 +164,7 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
   if (schedule) // given
     return misfit(spec, name, schedule, kMostReducedParts);
   int64_t threads = threadsFor(each, columnsOfReduce(spec, op).lanes);
-  schedule = scheduleOf(spec, name, threads, partsFor(spec, each, threads, results));
+  schedule = blockSchedule(spec, name, threads, partsOfSum(spec, each, threads, results));
   return "";
 }
 
@@ -378,7 +396,7 @@ std::string cuda::planBlockRow(cuda::KernelSpec &spec, StringRef name, ScheduleA
     return "its rows are of few elements";
   if (schedule) // given
     return misfit(spec, name, schedule, 1);
-  schedule = scheduleOf(spec, name, threadsFor(length, lanes));
+  schedule = blockSchedule(spec, name, threadsFor(length, lanes));
   return "";
 }
 

@@ -17,6 +17,21 @@ inline constexpr int64_t kMostGivenThreads = 512;
 
 /// As many threads as have four columns each, or a longer vector: a power of two up to `most`.
 int64_t threadsFor(DimExpr length, int64_t lanes = 1, int64_t most = kMostThreads);
+/// Whether a schedule that is given may have so many: a power of two.
+bool areThreads(int64_t threads, int64_t most);
+/// Parts of each of `results`, up to `most`, with `leastElements` of `length` or more each: as many as give every
+/// multiprocessor two blocks.
+int64_t partsFor(KernelSpec &spec, DimExpr length, DimExpr results, int64_t leastElements, int64_t most);
+/// The schedule of blocks of so many threads; `tile` = [several]: parts of a result, or blocks of a cluster.
+ScheduleAttr blockSchedule(KernelSpec &spec, llvm::StringRef name, int64_t threads, int64_t several = 1);
+/// Parts of each result in such a schedule.
+int64_t partsOf(ScheduleAttr schedule);
+/// Blocks that share out rows or matrices when each needs a workspace of so many bytes: as many as 64 MiB allow, but
+/// enough for any GPU.
+DimExpr blocksAtOnce(DimContext &dims, DimExpr bytes);
+/// For a form whose blocks have `threads` always: why the schedule that is given is another one; with none given
+/// `schedule` becomes it.
+std::string takeOnly(KernelSpec &spec, llvm::StringRef name, int64_t threads, ScheduleAttr &schedule);
 
 std::string planBlockReduce(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
 cpu::EmittedKernel emitBlockReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
@@ -43,9 +58,6 @@ cpu::EmittedKernel emitReduceBy(KernelSpec &spec, mlir::ModuleOp module, llvm::S
 cpu::EmittedKernel emitRowLoops(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Walkers walkers);
 /// What a row form reads rows of.
 mlir::Value rowOperand(KernelSpec &spec);
-
-/// Parts of each result of `block_reduce`.
-int64_t partsOf(ScheduleAttr schedule);
 
 } // namespace sinter::cuda
 

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/BlockOrder.h"
 #include "backends/cpu/emit/KeyOrder.h"
+#include "backends/cuda/BlockForms.h"
 #include "backends/cuda/BlockSort.h"
 
 using namespace mlir;
@@ -13,9 +14,7 @@ using namespace sinter::cuda;
 
 /// Rows of fewer elements are a thread's.
 constexpr int64_t kFewElements = 64;
-constexpr int64_t kLeastThreads = 128, kMostThreads = 256;
-/// Blocks that share out the rows, as each has a workspace: as many as its bytes allow, but enough for any GPU.
-constexpr int64_t kWorkspaceBytes = 64 << 20, kEnoughBlocks = 512;
+constexpr int64_t kThreadsOfShort = 128, kThreadsOfLong = 256;
 
 std::string cuda::planBlockOrder(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   Operation *root = cpu::singleRoot(spec);
@@ -24,14 +23,14 @@ std::string cuda::planBlockOrder(cuda::KernelSpec &spec, StringRef name, Schedul
   DimExpr length = spec.dims.resolve(spec.sizes->dims(root->getOperand(0))[cpu::OrderedRows::axisOf(root)]);
   if (length.isConstant() && length.constant() < kFewElements)
     return "its rows are of few elements";
-  bool isLong = !length.isConstant() || length.constant() > kMostThreads * 4;
+  bool isLong = !length.isConstant() || length.constant() > kThreadsOfLong * 4;
   auto with = [&](int64_t threads, int64_t chunk) {
     return ScheduleAttr::get(spec.kernel.getContext(), name, threads, {}, chunk, {}, {});
   };
   if (!schedule)
-    schedule = with(isLong ? kMostThreads : kLeastThreads, 0);
+    schedule = with(isLong ? kThreadsOfLong : kThreadsOfShort, 0);
   int64_t chunk = schedule.getChunk();
-  if (schedule == with(kLeastThreads, chunk) || schedule == with(kMostThreads, chunk))
+  if (schedule == with(kThreadsOfShort, chunk) || schedule == with(kThreadsOfLong, chunk))
     return "";
   return "its `lanes`, the threads of a block, require 128 or 256, and it has no other field than `chunk`, the least "
          "rows of a block";
@@ -165,9 +164,8 @@ cpu::EmittedKernel OrderEmitter::emit() {
   DimExpr count = dims.product(rows.others), one = dims.constant(1);
   DimExpr words = dims.mul(dims.max(rows.length(), one), dims.constant(2 * order.records.words));
   DimExpr bytes = dims.mul(words, dims.constant(8));
-  DimExpr blocks = dims.max(dims.floorDiv(dims.constant(kWorkspaceBytes), bytes), dims.constant(kEnoughBlocks));
   DimExpr least = dims.constant(k.fn.spec.schedule().getChunk());
-  k.chunkRows(count, dims.max(dims.ceilDiv(count, blocks), least), [&](Value row, Value chunk) {
+  k.chunkRows(count, dims.max(dims.ceilDiv(count, blocksAtOnce(dims, bytes)), least), [&](Value row, Value chunk) {
     emitRow(k.fn.delinearize(row, rows.others), k.mul(chunk, k.size(words)));
     barrier(); // before the next row writes to the workspace
   });

@@ -14,8 +14,6 @@
 #include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/Single.h"
 #include "backends/cuda/BlockForms.h"
-#include "backends/cuda/BlockSort.h"
-#include "backends/cuda/Gpus.h"
 #include "backends/cuda/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -23,7 +21,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kWarp = 32;
 /// Elements side by side of a thread.
 constexpr int64_t kElements = 4;
 /// Rows that lie side by side have a thread each where there are so many.
@@ -31,28 +28,11 @@ constexpr int64_t kManyRows = 1 << 14;
 /// Rounds of a block over a part, at least.
 constexpr int64_t kRoundsOfPart = 2;
 
-static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t parts) {
-  SmallVector<int64_t> tile;
-  if (parts > 1)
-    tile.push_back(parts);
-  return ScheduleAttr::get(spec.kernel.getContext(), name, threads, tile, 0, {}, {});
-}
-
-/// As many as give every multiprocessor two blocks.
-static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, DimExpr rows) {
-  if (!length.isConstant() || !rows.isConstant() || rows.constant() == 0)
-    return 1;
-  int64_t wanted = 2 * gpuOf(spec.target().name).multiprocessors / rows.constant();
-  int64_t most = std::min(kJoinThreads, length.constant() / (kJoinThreads * kElements * kRoundsOfPart));
-  return std::max<int64_t>(1, std::min(wanted, most));
-}
-
 /// Parts of a row are the threads' of one block.
 static std::string misfit(cuda::KernelSpec &spec, StringRef name, ScheduleAttr schedule) {
   int64_t threads = schedule.getLanes(), parts = partsOf(schedule);
-  bool areThreads = threads >= kLeastThreads && threads <= kMostThreads && llvm::isPowerOf2_64(uint64_t(threads));
   bool areParts = parts == 1 || (parts <= kJoinThreads && threads == kJoinThreads);
-  if (areThreads && areParts && schedule == scheduleOf(spec, name, threads, parts))
+  if (areThreads(threads, kMostThreads) && areParts && schedule == blockSchedule(spec, name, threads, parts))
     return "";
   return "its `lanes`, the threads of a block, require a power of two from 32 to 256, and 256 where its tile has a "
          "number of parts, 2 to 256";
@@ -77,8 +57,8 @@ std::string cuda::planBlockRunning(cuda::KernelSpec &spec, StringRef name, Sched
   bool areSideBySide = !side.isConstant() || side.constant() != 1;
   if (areSideBySide && (!rows.isConstant() || rows.constant() >= kManyRows))
     return "its rows lie side by side, a thread for each";
-  int64_t parts = partsFor(spec, length, rows);
-  schedule = scheduleOf(spec, name, parts > 1 ? kJoinThreads : threadsFor(length, kElements), parts);
+  int64_t parts = partsFor(spec, length, rows, kJoinThreads * kElements * kRoundsOfPart, kJoinThreads);
+  schedule = blockSchedule(spec, name, parts > 1 ? kJoinThreads : threadsFor(length, kElements), parts);
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include "backends/cuda/BlockScatter.h"
 #include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/ScatterForm.h"
+#include "backends/cuda/BlockForms.h"
 #include "backends/cuda/BlockSort.h"
 
 using namespace mlir;
@@ -29,11 +30,7 @@ std::string cuda::planBlockScatter(cuda::KernelSpec &spec, StringRef name, Sched
   DimExpr elements = spec.dims.resolve(spec.dims.product(spec.sizes->dims(root->getOperand(2))));
   if (elements.isConstant() && elements.constant() <= kFewElements)
     return "it has few updates";
-  auto chosen = ScheduleAttr::get(spec.kernel.getContext(), name, kThreads, {}, 0, {}, {});
-  if (schedule && schedule != chosen)
-    return "its `lanes`, the threads of a block, require 256, and it has no other fields";
-  schedule = chosen;
-  return "";
+  return takeOnly(spec, name, kThreads, schedule);
 }
 
 namespace {

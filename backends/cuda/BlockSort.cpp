@@ -10,10 +10,6 @@ using namespace sinter::cuda;
 
 constexpr int64_t kDigitBits = 4, kDigits = 1 << kDigitBits;
 
-Value cuda::threadNumber(cpu::KernelFunction &fn) {
-  return arith::IndexCastUIOp::create(fn.b, fn.b.getIndexType(), NVVM::ThreadIdXOp::create(fn.b, fn.b.getI32Type()));
-}
-
 BlockSort::BlockSort(cpu::SingleKernel &k, cpu::Records records, int64_t threads)
     : threads(threads), thread(threadNumber(k.fn)),
       counts(sharedArray(k.fn, k.b.getI32Type(), std::max(kDigits * threads, cpu::kBounds))), k(k), b(k.b),

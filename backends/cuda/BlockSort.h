@@ -50,8 +50,6 @@ private:
 
 /// Where `sort` leaves the records.
 mlir::Value sortedPlace(cpu::SingleKernel &k, mlir::Value from, mlir::Value to, mlir::Value width);
-/// This thread's number in its block, as an index.
-mlir::Value threadNumber(cpu::KernelFunction &fn);
 
 } // namespace sinter::cuda
 

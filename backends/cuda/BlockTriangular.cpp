@@ -11,8 +11,7 @@
 
 #include "backends/cuda/BlockTriangular.h"
 #include "backends/cpu/emit/TriangularForm.h"
-#include "backends/cuda/BlockSort.h"
-#include "backends/cuda/BlockWalk.h"
+#include "backends/cuda/BlockForms.h"
 #include "backends/cuda/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -20,22 +19,11 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kThreads = 256, kWarp = 32;
+constexpr int64_t kThreads = 256;
 /// Matrices of fewer rows are a thread's.
 constexpr int64_t kFewRows = 32;
 /// Columns of the right side of a block.
 constexpr int64_t kMostColumns = 32;
-/// Matrices whose determinants are found at once, as each has a workspace: as many as its bytes allow, but enough for
-/// any GPU.
-constexpr int64_t kWorkspaceBytes = 64 << 20, kEnoughBlocks = 512;
-
-static std::string choose(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  auto chosen = ScheduleAttr::get(spec.kernel.getContext(), name, kThreads, {}, 0, {}, {});
-  if (schedule && schedule != chosen)
-    return "its `lanes`, the threads of a block, require 256, and it has no other fields";
-  schedule = chosen;
-  return "";
-}
 
 std::string cuda::planBlockTriangular(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   Operation *root = cpu::singleRoot(spec);
@@ -45,13 +33,13 @@ std::string cuda::planBlockTriangular(cuda::KernelSpec &spec, StringRef name, Sc
   DimExpr rows = spec.dims.resolve(sizes.back());
   if (!schedule && rows.isConstant() && rows.constant() < kFewRows)
     return "its matrices have few rows";
-  return choose(spec, name, schedule);
+  return takeOnly(spec, name, kThreads, schedule);
 }
 
 std::string cuda::planBlockDeterminant(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   if (!isa_and_nonnull<DetOp>(cpu::singleRoot(spec)))
     return "it is no det alone";
-  return choose(spec, name, schedule);
+  return takeOnly(spec, name, kThreads, schedule);
 }
 
 namespace {
@@ -278,8 +266,7 @@ cpu::EmittedKernel BlockDeterminant::emit() {
   Dims batch(ArrayRef(sizes).drop_back(2));
   DimExpr count = dims.product(batch), one = dims.constant(1);
   DimExpr elements = dims.max(dims.mul(order, order), one), bytes = dims.mul(elements, dims.constant(8));
-  DimExpr blocks = dims.max(dims.floorDiv(dims.constant(kWorkspaceBytes), bytes), dims.constant(kEnoughBlocks));
-  k.chunkRows(count, dims.ceilDiv(count, blocks), [&](Value matrix, Value chunk) {
+  k.chunkRows(count, dims.ceilDiv(count, blocksAtOnce(dims, bytes)), [&](Value matrix, Value chunk) {
     first = k.mul(chunk, k.size(elements));
     SmallVector<Value> outer = k.fn.delinearize(matrix, batch);
     copyMatrix(outer);

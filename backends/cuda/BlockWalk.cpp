@@ -11,7 +11,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kWarp = 32;
 /// MLIR's and NVPTX's number of the memory that the threads of a block share.
 constexpr int64_t kShared = 3;
 /// That of any block of the cluster.
@@ -35,6 +34,10 @@ Value cuda::areAligned(cpu::KernelFunction &fn) {
     consider(fn.result(i));
   Value low = arith::AndIOp::create(b, bits, fn.index(kVectorBytes - 1));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, fn.index(0));
+}
+
+Value cuda::threadNumber(cpu::KernelFunction &fn) {
+  return arith::IndexCastUIOp::create(fn.b, fn.b.getIndexType(), NVVM::ThreadIdXOp::create(fn.b, fn.b.getI32Type()));
 }
 
 Value cuda::sharedArray(cpu::KernelFunction &fn, Type element, int64_t count) {
@@ -70,7 +73,7 @@ std::unique_ptr<cpu::KernelElements> BlockWalk::makeElements() {
 
 BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, Walkers walkers, int64_t lanes)
     : fn(fn), b(fn.b), length(fn.spec.dims.resolve(length)), walkers(walkers), lanes(lanes) {
-  thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  thread = threadNumber(fn);
   number = thread;
   assert((walkers.side == 1 || (lanes == 1 && walkers.cluster == 1)) &&
          "rows side by side have no vectors, no clusters");

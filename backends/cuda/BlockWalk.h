@@ -81,6 +81,9 @@ private:
 /// writes where they lie begin anywhere.
 mlir::Value areAligned(cpu::KernelFunction &fn);
 
+/// This thread's number in its block, as an index.
+mlir::Value threadNumber(cpu::KernelFunction &fn);
+
 /// An array that the threads of a block share; it begins undefined, and all chunks of the block have the same.
 mlir::Value sharedArray(cpu::KernelFunction &fn, mlir::Type element, int64_t count);
 

@@ -54,10 +54,6 @@ static Choice chooseCluster(cuda::KernelSpec &spec, const Work &work, int64_t ch
 /// How many chunks a kernel of clusters is for: half as many as multiprocessors, where the number is not known before.
 static int64_t mostChunks(DimExpr chunks, const Gpu &gpu) { return chunks.isConstant() ? 0 : gpu.multiprocessors / 2; }
 
-static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t cluster) {
-  return ScheduleAttr::get(spec.kernel.getContext(), name, threads, {cluster}, 0, {}, {});
-}
-
 static Walkers walkersOf(ScheduleAttr schedule) { return {schedule.getLanes(), schedule.getTile().front()}; }
 
 /// Why a schedule that is given does not fit, or why clusters are not chosen; `beside` is what the kernel takes for
@@ -66,9 +62,8 @@ static std::string choose(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &
                           llvm::function_ref<double(int64_t chunks)> beside) {
   if (schedule) {
     int64_t threads = schedule.getLanes(), cluster = schedule.getTile().empty() ? 0 : schedule.getTile().front();
-    bool areThreads =
-        threads >= kLeastThreads && threads <= kMostGivenThreads && llvm::isPowerOf2_64(uint64_t(threads));
-    if (areThreads && cluster >= 2 && cluster <= kMostOfCluster && schedule == scheduleOf(spec, name, threads, cluster))
+    if (areThreads(threads, kMostGivenThreads) && cluster >= 2 && cluster <= kMostOfCluster &&
+        schedule == blockSchedule(spec, name, threads, cluster))
       return "";
     return "its `lanes`, the threads of a block, require a power of two from 32 to 512, and its tile is the number of "
            "blocks of a cluster, 2 to " +
@@ -81,7 +76,7 @@ static std::string choose(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &
   Choice best = chooseCluster(spec, work, chunks, gpu);
   if (chunks == 0 || best.ns >= beside(chunks))
     return "a block for each takes less time";
-  schedule = scheduleOf(spec, name, best.threads, best.cluster);
+  schedule = blockSchedule(spec, name, best.threads, best.cluster);
   return "";
 }
 

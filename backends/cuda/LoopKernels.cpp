@@ -5,6 +5,7 @@
 
 #include "backends/cuda/LoopKernels.h"
 #include "backends/cuda/Gpus.h"
+#include "backends/cuda/Shuffles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -30,7 +31,7 @@ constexpr size_t kMostWords = 500;
 constexpr int64_t kSharedBytes = 48 << 10;
 /// Barriers of a block are 16, of which number 0 is the whole block's.
 constexpr int64_t kMostGroups = 15;
-constexpr int64_t kWarp = 32, kMostThreads = 512;
+constexpr int64_t kMostThreads = 512;
 /// Above, kernels that take all registers would spill.
 constexpr int64_t kMostThreadsOfTiles = 256;
 

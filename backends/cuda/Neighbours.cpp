@@ -7,6 +7,7 @@
 
 #include "backends/cuda/AttentionShape.h"
 #include "backends/cuda/AttentionWarpgroups.h"
+#include "backends/cuda/BlockForms.h"
 #include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/CudaBackend.h"
 #include "backends/cuda/ProductTile.h"
@@ -125,17 +126,17 @@ static std::string clusterSiblingOf(StringRef form) {
 }
 
 /// Clusters of all sizes, with these threads for each block.
-static void addClusters(ScheduleAttr now, StringRef form, int64_t threads, Schedules &wanted) {
+static void addClusters(cuda::KernelSpec &spec, StringRef form, int64_t threads, Schedules &wanted) {
   for (int64_t cluster = 2; cluster <= kMostOfCluster; cluster *= 2)
-    wanted.push_back(ScheduleAttr::get(now.getContext(), form, threads, {cluster}, 0, {}, {}));
+    wanted.push_back(blockSchedule(spec, form, threads, cluster));
 }
 
 /// Of `cluster_reduce` and `cluster_row`: blocks and threads, or no clusters.
 static void addFromClusters(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wanted) {
   int64_t cluster = now.getTile().front();
-  addClusters(now, now.getEmitter(), now.getLanes(), wanted);
+  addClusters(spec, now.getEmitter(), now.getLanes(), wanted);
   for (int64_t threads : {now.getLanes() * 2, now.getLanes() / 2})
-    wanted.push_back(ScheduleAttr::get(now.getContext(), now.getEmitter(), threads, {cluster}, 0, {}, {}));
+    wanted.push_back(blockSchedule(spec, now.getEmitter(), threads, cluster));
   const KernelForm *block = findForm(clusterSiblingOf(now.getEmitter()));
   if (ScheduleAttr planned; block->plan(spec, block->name, planned).empty())
     wanted.push_back(planned);
@@ -143,14 +144,11 @@ static void addFromClusters(cuda::KernelSpec &spec, ScheduleAttr now, Schedules 
 
 /// Of `block_reduce`, `block_columns`, `block_row`, `block_running` and `block_order`: threads, and parts of a sum; or
 /// clusters.
-static void addBlocks(ScheduleAttr now, Schedules &wanted) {
-  addClusters(now, clusterSiblingOf(now.getEmitter()), now.getLanes(), wanted);
-  int64_t parts = now.getTile().empty() ? 1 : now.getTile().front();
+static void addBlocks(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wanted) {
+  addClusters(spec, clusterSiblingOf(now.getEmitter()), now.getLanes(), wanted);
+  int64_t parts = partsOf(now);
   auto add = [&](int64_t threads, int64_t parts) {
-    SmallVector<int64_t> tile;
-    if (parts > 1)
-      tile.push_back(parts);
-    wanted.push_back(ScheduleAttr::get(now.getContext(), now.getEmitter(), threads, tile, 0, {}, {}));
+    wanted.push_back(blockSchedule(spec, now.getEmitter(), threads, parts));
   };
   for (int64_t threads : {now.getLanes() * 2, now.getLanes() / 2})
     add(threads, parts);
@@ -171,7 +169,7 @@ SmallVector<ScheduleAttr> CudaBackend::neighbours(schedule::KernelSpec &given) {
     addAttention(spec, now, wanted);
   else if (form == "block_reduce" || form == "block_columns" || form == "block_row" || form == "block_running" ||
            form == "block_order")
-    addBlocks(now, wanted);
+    addBlocks(spec, now, wanted);
   else if (form.starts_with("cluster_"))
     addFromClusters(spec, now, wanted);
   for (ScheduleAttr schedule : wanted) {

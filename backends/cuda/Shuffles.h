@@ -9,6 +9,9 @@
 
 namespace sinter::cuda {
 
+/// Lanes of a warp.
+inline constexpr int64_t kWarp = 32;
+
 /// The value of the lane whose number is this one's xor `mask`.
 mlir::Value exchange(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t mask);
 /// The value of lane `lane`, an index.

@@ -2,6 +2,7 @@
 
 #include "backends/cuda/TileMemory.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cuda/BlockWalk.h"
 #include "backends/cuda/Float8Numbers.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -81,9 +82,7 @@ Value TileBuilder::shared(StringRef name, int64_t bytes) {
   return LLVM::AddressOfOp::create(b, memory);
 }
 
-Value TileBuilder::threadNumber() {
-  return arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-}
+Value TileBuilder::threadNumber() { return cuda::threadNumber(fn); }
 
 //===- SlabLayout -------------------------------------------------------------------------------===//
 

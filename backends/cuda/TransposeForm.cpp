@@ -15,8 +15,7 @@
 
 #include "backends/cuda/TransposeForm.h"
 #include "backends/cpu/emit/General.h"
-#include "backends/cuda/BlockSort.h"
-#include "backends/cuda/BlockWalk.h"
+#include "backends/cuda/BlockForms.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -123,15 +122,11 @@ std::string cuda::planBlockTranspose(cuda::KernelSpec &spec, StringRef name, Sch
     bytes += kSide * kPitch * byteWidth(getElementTypeOrSelf(op));
   if (bytes > kSharedBytes)
     return "tiles of its operands do not fit into shared memory";
-  auto chosen = ScheduleAttr::get(spec.kernel.getContext(), name, kThreads, {}, 0, {}, {});
-  if (schedule)
-    return schedule == chosen ? "" : "its `lanes`, the threads of a block, require 256, and it has no other fields";
-  if (isBelow(sizeOf(spec, *turn, turn->rowAxes), kLeastSide) ||
-      isBelow(sizeOf(spec, *turn, turn->columnAxes), kLeastSide) ||
-      isBelow(spec.dims.resolve(spec.dims.product(turn->sizes)), kManyElements))
+  if (!schedule && (isBelow(sizeOf(spec, *turn, turn->rowAxes), kLeastSide) ||
+                    isBelow(sizeOf(spec, *turn, turn->columnAxes), kLeastSide) ||
+                    isBelow(spec.dims.resolve(spec.dims.product(turn->sizes)), kManyElements)))
     return "its axes are short, or it has few elements";
-  schedule = chosen;
-  return "";
+  return takeOnly(spec, name, kThreads, schedule);
 }
 
 namespace {
