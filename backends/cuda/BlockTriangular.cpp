@@ -5,8 +5,7 @@
 //   cholesky           column after column: each thread has some rows below the diagonal and subtracts what the columns
 //                      before contribute; behind a barrier all divide by the root of the pivot.
 //   triangular_solve   a block has up to 32 columns of the right side. For each row its threads share out the sum over
-//   the
-//                      rows that are done, which they join in an order that follows from the sizes, and divide.
+//                      the rows that are done, which they join in an order that follows from the sizes, and divide.
 //   det                elimination with partial pivoting in f64, in the workspace: lanes go along rows.
 
 #include "backends/cuda/BlockTriangular.h"
