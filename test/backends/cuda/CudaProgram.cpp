@@ -3,8 +3,10 @@
 #include "CudaProgram.h"
 #include "ir/CountedLoops.h"
 #include "ir/Ops.h"
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <thread>
 
 using namespace mlir;
 using namespace sinter;
@@ -39,6 +41,22 @@ cuda::DeferredLoops::~DeferredLoops() { defer(0); }
 
 static std::function<void(std::string &)> edit;
 void cuda::editCode(std::function<void(std::string &)> with) { edit = std::move(with); }
+
+sinter_status_code cuda::runCancelled(sinter_session *session, unsigned looks,
+                                      const std::function<sinter_status_code()> &run) {
+  DeferredLoops deferred;
+  std::atomic<bool> isDone = false;
+  std::thread canceller([&] {
+    while (count("not ready") < looks && !isDone)
+      std::this_thread::yield();
+    while (!isDone) // before the run begins it has no effect
+      sinter_session_cancel(session);
+  });
+  sinter_status_code status = run();
+  isDone = true;
+  canceller.join();
+  return status;
+}
 
 static std::string loopsAre = "best";
 cuda::OneKernel::OneKernel(const char *how) { loopsAre = how; }

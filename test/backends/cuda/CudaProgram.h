@@ -59,6 +59,11 @@ struct DeferredLoops {
   ~DeferredLoops();
 };
 
+/// What `run`, of `session` and with a loop that does not end, returns when another thread cancels it after the host
+/// has found the machine busy `looks` times; with some, the loop has made trips. Loops are deferred.
+sinter_status_code runCancelled(sinter_session *session, unsigned looks,
+                                const std::function<sinter_status_code()> &run);
+
 /// Whether loops of what is compiled while it lives are one kernel each where the GPU runs them ("one"), never
 /// ("none"), or where the cost model finds it best ("best").
 struct OneKernel {

@@ -7,9 +7,7 @@
 #include "CudaProgram.h"
 #include "LoopTexts.h"
 #include "Ptxas.h"
-#include <atomic>
 #include <cmath>
-#include <thread>
 
 using namespace sinter;
 using cuda::endlessText, cuda::fibonacciText, cuda::nestedText, cuda::newtonText, cuda::simplified;
@@ -334,36 +332,7 @@ TEST(CudaLoopKernels, ALoopWithoutAnEndCanBeCancelled) {
     test::Program endless(endlessText, 2, 1, /*isGraph=*/true);
     ASSERT_EQ(endless.error, "");
     ASSERT_TRUE(hasLoopKernel());
-    auto call = [&](float most) {
-      sinter_tensor tensor = {};
-      tensor.data = &most;
-      tensor.dtype = SINTER_F32;
-      sinter_status_code status = sinter_session_set_input(endless.session, 1, &tensor);
-      return status == SINTER_OK ? sinter_session_run(endless.session) : status;
-    };
-    ASSERT_EQ(call(5), SINTER_OK) << sinter_last_error();
-    {
-      cuda::DeferredLoops deferred;
-      std::atomic<bool> isDone = false;
-      std::thread canceller([&] {
-        while (cuda::count("not ready") < 20 && !isDone) // it has made trips by then
-          std::this_thread::yield();
-        while (!isDone)
-          sinter_session_cancel(endless.session);
-      });
-      EXPECT_EQ(call(1e30f), SINTER_CANCELLED); // sums of f32 stop growing before
-      isDone = true;
-      canceller.join();
-    }
-    EXPECT_GE(cuda::count("not ready"), 20u);
-    // The state is as it was, and the session goes on.
-    ASSERT_EQ(call(7), SINTER_OK) << sinter_last_error();
-    sinter_tensor trips, old;
-    ASSERT_EQ(sinter_session_output(endless.session, 1, &trips), SINTER_OK) << sinter_last_error();
-    ASSERT_EQ(sinter_session_output(endless.session, 2, &old), SINTER_OK) << sinter_last_error();
-    EXPECT_EQ(*static_cast<const int64_t *>(trips.data), 2);
-    EXPECT_EQ(*static_cast<const float *>(old.data), 5);
-    EXPECT_EQ(cuda::report(), "");
+    cuda::expectCancelled(endless, 20);
   }
 }
 

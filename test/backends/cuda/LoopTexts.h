@@ -5,6 +5,7 @@
 #ifndef SINTER_TEST_BACKENDS_CUDA_LOOPTEXTS_H
 #define SINTER_TEST_BACKENDS_CUDA_LOOPTEXTS_H
 
+#include "CudaProgram.h"
 #include "passes/SimplifyControl.h"
 #include "test/backends/cpu/Execute.h"
 
@@ -120,6 +121,29 @@ inline constexpr char endlessText[] =
     }
     return %a, %n, %w : tensor<3xf32>, tensor<i64>, tensor<3xf32>
   })";
+
+/// A run of `endlessText` that would not end is cancelled after so many looks of the host, and the session goes on with
+/// the state as it was.
+inline void expectCancelled(test::Program &endless, unsigned looks) {
+  auto run = [&](float most) {
+    sinter_tensor tensor = {};
+    tensor.data = &most;
+    tensor.dtype = SINTER_F32;
+    sinter_status_code status = sinter_session_set_input(endless.session, 1, &tensor);
+    return status == SINTER_OK ? sinter_session_run(endless.session) : status;
+  };
+  ASSERT_EQ(run(5), SINTER_OK) << sinter_last_error();
+  // Sums of f32 stop growing before.
+  EXPECT_EQ(runCancelled(endless.session, looks, [&] { return run(1e30f); }), SINTER_CANCELLED);
+  EXPECT_GE(count("not ready"), looks);
+  ASSERT_EQ(run(7), SINTER_OK) << sinter_last_error();
+  sinter_tensor trips, old;
+  ASSERT_EQ(sinter_session_output(endless.session, 1, &trips), SINTER_OK) << sinter_last_error();
+  ASSERT_EQ(sinter_session_output(endless.session, 2, &old), SINTER_OK) << sinter_last_error();
+  EXPECT_EQ(*static_cast<const int64_t *>(trips.data), 2);
+  EXPECT_EQ(*static_cast<const float *>(old.data), 5);
+  EXPECT_EQ(report(), "");
+}
 
 /// The text of a graph as the pipeline for a GPU has it: loops that count are whiles.
 inline std::string simplified(const char *text) {

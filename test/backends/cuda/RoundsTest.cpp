@@ -5,8 +5,6 @@
 
 #include "CudaProgram.h"
 #include "test/backends/cpu/Execute.h"
-#include <atomic>
-#include <thread>
 
 using namespace sinter;
 
@@ -141,19 +139,7 @@ TEST_F(CudaRounds, CanBeCancelled) {
     return status == SINTER_OK ? sinter_session_run(endless.session) : status;
   };
   ASSERT_EQ(call(5), SINTER_OK) << sinter_last_error();
-  {
-    cuda::DeferredLoops deferred;
-    std::atomic<bool> isDone = false;
-    std::thread canceller([&] {
-      while (cuda::count("not ready") < 20 && !isDone) // it has made trips by then
-        std::this_thread::yield();
-      while (!isDone)
-        sinter_session_cancel(endless.session);
-    });
-    EXPECT_EQ(call(1e30f), SINTER_CANCELLED);
-    isDone = true;
-    canceller.join();
-  }
+  EXPECT_EQ(cuda::runCancelled(endless.session, 20, [&] { return call(1e30f); }), SINTER_CANCELLED);
   ASSERT_EQ(call(3), SINTER_OK) << sinter_last_error();
   sinter_tensor all;
   ASSERT_EQ(sinter_session_output(endless.session, 1, &all), SINTER_OK) << sinter_last_error();
