@@ -80,8 +80,7 @@ public:
       int64_t fields = split(at, end, isLast, take);
       constexpr int64_t mark = 2; // CR and LF
       if ((fields > 0 ? at - all.data() - mark : static_cast<int64_t>(all.size())) > options.maxRowBytes)
-        throw Error(SINTER_LIMIT, "a row is required to end within " + std::to_string(options.maxRowBytes) + " bytes",
-                    {stream.file().path(), -1, stream.offset()});
+        stream.refuseLong("row", options.maxRowBytes);
       if (fields > 0) {
         stream.consume(at - all.data());
         return fields;

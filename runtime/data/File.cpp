@@ -182,6 +182,28 @@ void ByteStream::skipMark() {
                 {source.path(), -1, 0});
 }
 
+std::string_view ByteStream::line(int64_t most, int64_t block, int64_t record) {
+  for (int64_t wanted = std::max<int64_t>(block, 1);;) {
+    bool isLast = static_cast<int64_t>(peek(wanted).size()) < wanted;
+    std::string_view all = available();
+    if (all.empty())
+      return all;
+    size_t lineEnd = all.find('\n', static_cast<size_t>(std::clamp<int64_t>(block - 1, 0, int64_t(all.size()) - 1)));
+    if (static_cast<int64_t>(std::min(lineEnd, all.size())) > block + most)
+      refuseLong("line", most, record);
+    if (lineEnd != all.npos)
+      return all.substr(0, lineEnd + 1);
+    if (isLast)
+      return all;
+    wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 12);
+  }
+}
+
+void ByteStream::refuseLong(const char *what, int64_t most, int64_t record) const {
+  throw Error(SINTER_LIMIT, "a " + std::string(what) + " is required to end within " + std::to_string(most) + " bytes",
+              {source.path(), record, position});
+}
+
 void ByteStream::seek(int64_t offset) {
   restart();
   if (!inflater) {

@@ -64,6 +64,12 @@ public:
   /// Passes the mark of UTF-8 that some programs begin a text with, at the beginning. Throws where a mark says that it
   /// is UTF-16 or UTF-32.
   void skipMark();
+  /// The next line, with its end (the file's last one may have none); with a `block`, so many bytes and the rest of the
+  /// line that they end in. Empty at the end of the file, valid until the next call. Throws where the line, or such a
+  /// rest, has more than `most` bytes; the error names `record`.
+  std::string_view line(int64_t most, int64_t block = 0, int64_t record = -1);
+  /// Throws that what begins here ("line", "row") does not end within `most` bytes.
+  [[noreturn]] void refuseLong(const char *what, int64_t most, int64_t record = -1) const;
   /// Of the next byte, in what the file expands to.
   int64_t offset() const { return position; }
   /// Reads up to `room` bytes into the caller's memory, past the buffer where that is empty. 0: the end.

@@ -263,25 +263,16 @@ private:
 
 /// The next line that is not blank, which stays valid until the stream moves on. False at the end.
 bool nextLine(ByteStream &stream, int64_t maxBytes, std::string_view &line, int64_t &size) {
-  for (int64_t wanted = 1;;) {
-    bool isLast = static_cast<int64_t>(stream.peek(wanted).size()) < wanted;
-    std::string_view all = stream.available();
-    size_t end = all.find('\n');
-    if (all.empty())
+  for (;;) {
+    line = stream.line(maxBytes);
+    size = static_cast<int64_t>(line.size());
+    if (line.empty())
       return false;
-    if (static_cast<int64_t>(std::min(end, all.size())) > maxBytes)
-      throw Error(SINTER_LIMIT, "a line is required to end within " + std::to_string(maxBytes) + " bytes",
-                  {stream.file().path(), -1, stream.offset()});
-    if (end == all.npos && !isLast) {
-      wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 12);
-      continue;
-    }
-    line = all.substr(0, end);
-    size = static_cast<int64_t>(end == all.npos ? all.size() : end + 1);
+    if (line.ends_with('\n'))
+      line.remove_suffix(1);
     if (line.find_first_not_of(" \t\r") != line.npos)
       return true;
     stream.consume(size);
-    wanted = 1;
   }
 }
 

@@ -12,33 +12,18 @@ public:
 
   bool next(Record &record) override {
     stream.skipMark();
-    for (int64_t wanted = std::max<int64_t>(options.blockBytes, 1);;) {
-      std::string_view all = stream.peek(wanted);
-      bool isLast = static_cast<int64_t>(all.size()) < wanted;
-      all = stream.available();
-      if (all.empty())
-        return false;
-      size_t end =
-          all.find('\n', static_cast<size_t>(std::clamp<int64_t>(options.blockBytes - 1, 0, int64_t(all.size()) - 1)));
-      if (static_cast<int64_t>(std::min(end, all.size())) > options.blockBytes + options.maxLineBytes)
-        throw Error(SINTER_LIMIT, "a line is required to end within " + std::to_string(options.maxLineBytes) + " bytes",
-                    {stream.file().path(), number, stream.offset()});
-      if (end == all.npos && !isLast) {
-        wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 12);
-        continue;
-      }
-      size_t size = end == all.npos ? all.size() : end + 1;
-      std::string_view text = all.substr(0, size);
-      if (options.blockBytes == 0) {
-        text = text.substr(0, std::min(end, size));
-        if (text.ends_with('\r'))
+    std::string_view text = stream.line(options.maxLineBytes, options.blockBytes, number);
+    if (text.empty())
+      return false;
+    auto size = static_cast<int64_t>(text.size());
+    if (options.blockBytes == 0)
+      for (char mark : {'\n', '\r'})
+        if (text.ends_with(mark))
           text.remove_suffix(1);
-      }
-      record = {names, {Value::string(text)}};
-      stream.consume(static_cast<int64_t>(size));
-      ++number;
-      return true;
-    }
+    record = {names, {Value::string(text)}};
+    stream.consume(size);
+    ++number;
+    return true;
   }
 
 private:
