@@ -4,9 +4,8 @@
 // loop-invariant-code-motion, the liveness of values. Two things are peculiar:
 //
 // * Captures have no operand on the edge from one trip to the next: they just stay. That edge forwards carries alone,
-// so
-//   that an analysis that goes forward (sccp) knows nothing of a loop's captures. The same holds for all captures of a
-//   scan, which are not next to its inits among the operands.
+//   so that an analysis that goes forward (sccp) knows nothing of a loop's captures. The same holds for all captures of
+//   a scan, which are not next to its inits among the operands.
 // * The first region of a while yields a condition, while its carries go to the body and the results as they are: no
 //   operand of its terminator says so. Edges from before the loop and from the body therefore lead to both regions and
 //   to the results. Along these each carry goes where it really arrives.

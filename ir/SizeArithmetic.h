@@ -4,8 +4,12 @@
 // numbers of the host, as ops of a schedule, as arith ops in a kernel, as LLVM in an entry function.
 //
 //   sums, products   of two numbers at a time, from the first operand on; what exceeds 64 bits stays at the nearest
-//   number floor_div        x / y rounded down      ceil_div   x / y rounded up      mod   x - y * floor_div(x, y) x /
-//   0            as x / 1: floor_div and ceil_div are x, mod is 0 least / -1       the greatest number; mod is 0
+//                    number
+//   floor_div        x / y rounded down
+//   ceil_div         x / y rounded up
+//   mod              x - y * floor_div(x, y)
+//   x / 0            as x / 1: floor_div and ceil_div are x, mod is 0
+//   least / -1       the greatest number; mod is 0
 //
 // Nothing traps. Users see neither case as a size: the rule of no op divides by what may be 0 (they take a maximum with
 // 1, or ask bounds), and a tensor of 2^63 - 1 elements is refused where its sizes are checked. DimContext simplifies

@@ -4,8 +4,7 @@
 // apart, multiplies three zeros for each element where they are two apart along two axes. Every result meets one tap
 // that is no zero:
 //
-//   out[s * i + a, o] = sum over c of x[i, c] * w[o, s - 1 - a, c]        s: elements are so far apart; a < s: the
-//   phase
+//   out[s * i + a, o] = sum over c of x[i, c] * w[o, s - 1 - a, c]      s: elements are so far apart; a < s: the phase
 //
 // So it is a product with the filters of all phases side by side, after which the phases are put in their places. What
 // follows element by element is computed before that, with the product.

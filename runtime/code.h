@@ -11,8 +11,7 @@
 //              no interpreter, no thread-local storage
 //   relocations: relative, and addresses of symbols of the image or of the functions below; no DT_INIT and its like
 //   imports    functions of C and of its mathematics that srtFindImport knows, whatever libraries (libc, libm) it
-//              names,
-//              the devices of the module, and ops that the program registered
+//              names, the devices of the module, and ops that the program registered
 //
 // What it gives up: dladdr and dl_iterate_phdr do not know the code. Compiled code has no unwind tables in either case.
 

@@ -20,8 +20,7 @@
 //                   48   4  1 when the SHA-256 is given, else 0
 //                   52  12  zero               64  32  SHA-256 of the bytes, or zeros      96  32  zero
 //   64+128n      d  the details: text that ends with a zero byte, the first and the last byte are zero; ranges are
-//   pairs
-//                   of 8 bytes, offset and bytes
+//                   pairs of 8 bytes, offset and bytes
 //   then sections in the order of the table; the gaps, less than 64 bytes each, are zero
 //
 // A code section is for a back end, and says what it requires of a machine and which bytes of the weights it reads (no

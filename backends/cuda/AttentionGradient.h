@@ -3,9 +3,9 @@
 // The backward part of attention in two passes (Dao, FlashAttention-2, 2023), each of which forms scores again from the
 // sums of logarithms. A block owns some keys, or some rows; the others go by in slabs.
 //
-//     own keys (k, v):     for each slab of rows:  p = 2^(s - sums);  dv += p^T dy;   ds = p (dy v^T - row_sums);  dk
-//     += ds^T q
-//     own rows (q, dy):    for each slab of keys:  p, ds likewise;    dq += ds k
+//     own keys (k, v):     for each slab of rows:  p = 2^(s - sums);  dv += p^T dy;
+//                                                  ds = p (dy v^T - row_sums);  dk += ds^T q
+//     own rows (q, dy):    for each slab of keys:  p, ds likewise;  dq += ds k
 //
 // Each result is summed by one block in the order of slabs: there are no atomics, and the bits are the same each time.
 // Of keys a block goes over the rows of all heads that they serve. Where dk and dv do not fit into registers together,

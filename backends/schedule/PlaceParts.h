@@ -19,8 +19,9 @@
 // What only takes a slice is read where it lies, too. Slices that are joined in their order are what they are slices
 // of:
 //
-//   %p = kernel slice(%x)   %q = kernel slice(%x)   join(%p, %q, %a)   ->   %y = kernel {in_place} (%x, %a), %p
-//   {in_place}
+//   %p = kernel slice(%x)                  %p = kernel {in_place} slice(%x)
+//   %q = kernel slice(%x)            ->
+//   %y = kernel join(%p, %q, %a)           %y = kernel {in_place} join(%x, %a)
 
 #ifndef SINTER_BACKENDS_SCHEDULE_PLACEPARTS_H
 #define SINTER_BACKENDS_SCHEDULE_PLACEPARTS_H

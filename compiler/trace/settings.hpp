@@ -21,8 +21,7 @@ namespace sinter {
 ///   cosine        final + (1 - final) (1 + cos(pi d)) / 2
 ///   one_cycle     from 1 / start up to 1 in the share `rise` of the steps, then down to final, by cosines
 ///   plateau       factor ^ n, at least final; n grows by 1 when the loss has not fallen below (1 - threshold) times
-///   its
-///                 least for more than `patience` steps; after that, `cooldown` steps are not counted
+///                 its least for more than `patience` steps; after that, `cooldown` steps are not counted
 struct ScheduleSettings {
   enum class Kind : int32_t { constant, step, exponential, polynomial, cosine, one_cycle, plateau };
   Kind kind = Kind::constant;
@@ -87,8 +86,7 @@ enum class StateType : int32_t { weight, bf16, int8 };
 /// these.
 ///   fixed     S is `scale`
 ///   dynamic   S begins as `scale`, is multiplied with `backoff` by each skipped step and with `growth` after
-///   `interval`
-///             others in a row, as torch.amp.GradScaler's
+///             `interval` others in a row, as torch.amp.GradScaler's
 struct LossScaleSettings {
   enum class Kind : int32_t { none, fixed, dynamic };
   Kind kind = Kind::none;

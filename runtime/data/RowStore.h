@@ -8,8 +8,7 @@
 //                 numbers of its rows, then their records, all fields of a row side by side, so that one read brings
 //                 all that a step needs of it
 //   index         where the record of each row is, as of the last flush, which rows changed since the last snapshot,
-//   and
-//                 which of them a step names by slots
+//                 and which of them a step names by slots
 //   index.next    the same of a flush that is staged
 //
 // A row that is written again goes to the end of the log. Its old record is dead, and so is a segment of dead records,

@@ -3,9 +3,8 @@
 // What a training is told: as fields, or as an object of JSON with the same names, in which `sinter train --config` and
 // C programs write it.
 //
-//   {"data": {"x": "@x.npy", "labels": "@labels.npy"}, "epochs": 10, "batch": 32, "shuffle": 1, "validation_share":
-//   0.1,
-//    "metrics": ["accuracy"], "patience": 3, "checkpoints": "run", "curves": ["run/loss.csv"]}
+//   {"data": {"x": "@x.npy", "labels": "@labels.npy"}, "epochs": 10, "batch": 32, "shuffle": 1,
+//    "validation_share": 0.1, "metrics": ["accuracy"], "patience": 3, "checkpoints": "run", "curves": ["run/loss.csv"]}
 
 #ifndef SINTER_RUNTIME_TRAIN_CONFIG_H
 #define SINTER_RUNTIME_TRAIN_CONFIG_H

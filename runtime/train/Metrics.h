@@ -4,16 +4,17 @@
 // targets an input of the step:
 //
 // * classes: scores [n, ..., classes] (or [n, classes, ...]) and labels [n, ...]; labels below 0 do not count; targets
-// of
-//   the scores' own dims are distributions, of which the highest is the label
+//   of the scores' own dims are distributions, of which the highest is the label
 // * two classes by one score: scores [n] or [n, 1] and labels 0 or 1; a score above 0 says 1
 //
 //   accuracy       share of labels that have the highest score; of equal scores the first class counts
 //   top5           share of labels among the 5 highest (any number)
 //   f1             of class 1 where there are two, else the mean over the classes that are labels or are predicted
 //   auc            area under the ROC curve, equal scores counting half; of more classes the mean of each against the
-//   rest cross_entropy  mean of -log softmax(scores)[label], of one score of -log sigmoid perplexity     its
-//   exponential mse, mae       mean squared and absolute difference of outputs and targets of as many elements
+//                  rest
+//   cross_entropy  mean of -log softmax(scores)[label], of one score of -log sigmoid
+//   perplexity     its exponential
+//   mse, mae       mean squared and absolute difference of outputs and targets of as many elements
 //
 // `accuracy:scores,labels` names an output of `infer` and an input of the step; without it they are the only ones.
 

@@ -11,8 +11,7 @@
 //   few rows  codes stream through registers, once for some rows; a block's sums times its scale are added to the
 //             column's
 //   more      the columns of a panel become a strip of floats in the workspace, which a register tile reads for all
-//   rows
-//             (MicroKernel.h); memory holds codes alone
+//             rows (MicroKernel.h); memory holds codes alone
 //
 // Few rows become digits of bytes where the target multiplies bytes four at a time (DigitRows.h): a mask makes four
 // codes of each column bytes, and four products by digits take less time than the codes from memory.

@@ -8,7 +8,8 @@
 //   sinter_data_dump write FILE          records from standard input, hexadecimal, one a line
 //   sinter_data_dump makeexample FILE    examples of all kinds
 //   sinter_data_dump pictures -          for each line of standard input, channels and a file in hexadecimal, its
-//   pixels sinter_data_dump tokenize TOKENIZER  for each line of standard input, a text in hexadecimal, its tokens
+//                                        pixels
+//   sinter_data_dump tokenize TOKENIZER  for each line of standard input, a text in hexadecimal, its tokens
 //   sinter_data_dump traintokens SIZE SPECIAL... FILE   a tokenizer from such lines
 //
 // A record is a line of NAME=DTYPE[DIMS]ELEMENTS; strings are hexadecimal, floats as %.17g. The file is read twice, the

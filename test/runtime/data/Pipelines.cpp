@@ -5,13 +5,12 @@
 //
 //   THREADS STOPS DATASET
 //
-//   DATASET = range N | rows2 DATASET (two columns) | map DATASET | random SEED DATASET | filter M R DATASET | fail M
-//   MOST DATASET
-//           | batch N WHOLE DATASET | unbatch DATASET | shuffle W SEED DATASET
+//   DATASET = range N | rows2 DATASET (two columns) | map DATASET | random SEED DATASET | filter M R DATASET
+//           | fail M MOST DATASET | batch N WHOLE DATASET | unbatch DATASET | shuffle W SEED DATASET
 //           | rows W SEED SIZE WHOLE DATASET | all SEED DATASET | repeat N DATASET
 //           | take N DATASET | skip N DATASET | cache DATASET | split PART SEED DATASET | shard R W DATASET
-//           | prefetch N DATASET | bucket DATASET | concat N DATASET... | interleave CYCLE BLOCK N DATASET... | zip
-//           DATASET DATASET
+//           | prefetch N DATASET | bucket DATASET | concat N DATASET... | interleave CYCLE BLOCK N DATASET...
+//           | zip DATASET DATASET
 //
 // STOPS is a list such as 3,10 or -: there the state is saved and another loader goes on from it.
 #include "runtime/data/Dataset.h"
