@@ -241,12 +241,7 @@ void AttentionEmitter::addValues(const Rows &at, const Block &block, Value row, 
     shares.push_back(heldPlace(k.add(at.scores, k.mul(line, index(keys)))));
     factors.push_back(scalar(work, k.add(at.factors, line)));
   }
-  Value low = index(0), high = block.count;
-  if (hasBand()) {
-    Value first = k.add(at.row, row);
-    low = k.min(k.max(k.sub(firstKey(first), block.key), index(0)), high);
-    high = k.min(k.max(k.sub(keysEnd(first, rows), block.key), low), high);
-  }
+  auto [low, high] = countedKeys(block.key, block.count, k.add(at.row, row), index(rows));
   addProduct(at.y.from(*this, k.mul(row, at.y.pitch)), held, shares, hasPairs() ? index(form.kPack) : Value(),
              block.values, low, high, isWhole ? keySize.constant() : keys, factors, /*begins=*/isWhole);
 }
@@ -254,12 +249,8 @@ void AttentionEmitter::addValues(const Rows &at, const Block &block, Value row, 
 /// What a block of keys adds to 32 rows from `row` of their block on, by tiles.
 void AttentionEmitter::takeStrip(const Rows &at, const Block &block, Value row) {
   Value rows = k.min(k.sub(at.count, row), index(tileRows)), first = k.add(at.row, row);
-  Value low = index(0), high = block.count;
-  if (hasBand()) {
-    low = k.min(k.max(k.sub(firstKey(first), block.key), index(0)), high);
-    high = k.min(k.max(k.sub(keysEnd(first, rows), block.key), low), high);
-  }
-  auto take = [&] {
+  auto [low, high] = countedKeys(block.key, block.count, first, rows);
+  k.ifThen(hasBand() ? k.less(low, high) : Value(), [&, low = low, high = high] {
     Value begin = whole(low, panel), depthSteps = index(form.words(depthSize.constant()) * form.kPack / form.kStep);
     k.fn.loop(begin, high, panel, [&](Value column) {
       Words turned{panelOf(at.turned, column, depthSize), index(panel * form.kPack)};
@@ -278,11 +269,7 @@ void AttentionEmitter::takeStrip(const Rows &at, const Block &block, Value row) 
       multiplyTiles(shares, index(0), values, block.values.vectors, firstStep, steps, {to, resultWidth},
                     /*adds=*/true);
     });
-  };
-  if (hasBand())
-    k.ifThen(k.less(low, high), take);
-  else
-    take();
+  });
 }
 
 /// The greatest score of each of `rows` rows from `row` of their block on. Where each of them counts all keys nothing
@@ -447,7 +434,8 @@ void AttentionEmitter::emitRows(const Rows &at) {
   }
   k.fn.loop(low, high, keys, [&](Value key) {
     Value count = k.min(k.sub(high, key), index(keys));
-    auto take = [&] {
+    bool mayHide = at.bias && biasColumns;
+    k.ifThen(mayHide ? k.negate(isHidden(at.bias, at.count, key, count)) : Value(), [&] {
       turn(1, k.add(at.key, k.mul(key, pitchOf(1, depthSize))), depthSize, count, at.turned);
       Value values = k.add(at.value, k.mul(key, pitchOf(2, widthSize)));
       Block block{key, count, rightRows(2, values, count, widthSize, at.values)};
@@ -460,11 +448,7 @@ void AttentionEmitter::emitRows(const Rows &at) {
       });
       k.fn.loop(index(0), at.count, 1, [&](Value row) { updateSoftmax(at, row); });
       forTiles(index(0), at.count, [&](Value row, int64_t rows) { addValues(at, block, row, rows); });
-    };
-    if (at.bias && biasColumns)
-      k.ifThen(k.negate(isHidden(at.bias, at.count, key, count)), take);
-    else
-      take();
+    });
   });
   k.fn.loop(index(0), at.count, 1, [&](Value row) { finishRow(at, row); });
 }

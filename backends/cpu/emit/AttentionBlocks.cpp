@@ -362,7 +362,12 @@ Value AttentionBlocks::keysEnd(Value row, Value rows) {
     return keyCount;
   return k.min(k.max(k.add(k.add(row, rows), index(*after)), index(0)), keyCount);
 }
-Value AttentionBlocks::keysEnd(Value row, int64_t rows) { return keysEnd(row, index(rows)); }
+std::pair<Value, Value> AttentionBlocks::countedKeys(Value key, Value count, Value row, Value rows) {
+  if (!hasBand())
+    return {index(0), count};
+  Value low = k.min(k.max(k.sub(firstKey(row), key), index(0)), count);
+  return {low, k.min(k.max(k.sub(keysEnd(row, rows), key), low), count)};
+}
 
 Value AttentionBlocks::firstRow(Value key) {
   return after ? k.min(k.max(k.sub(key, index(*after)), index(0)), rowCount) : index(0);

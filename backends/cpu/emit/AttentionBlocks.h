@@ -133,8 +133,10 @@ protected:
   bool hasBand() const { return before || after; }
   /// The first key that a row from `row` on counts, and one behind the last; within [0, keyCount].
   mlir::Value firstKey(mlir::Value row);
-  mlir::Value keysEnd(mlir::Value row, int64_t rows);
   mlir::Value keysEnd(mlir::Value row, mlir::Value rows);
+  /// Of the `count` keys from `key` on those that some of the rows count, as [low, high) from `key` on.
+  std::pair<mlir::Value, mlir::Value> countedKeys(mlir::Value key, mlir::Value count, mlir::Value row,
+                                                  mlir::Value rows);
   /// The first row that counts a key from `key` on, and one behind the last; within [0, rowCount].
   mlir::Value firstRow(mlir::Value key);
   mlir::Value rowsEnd(mlir::Value key, mlir::Value keys);

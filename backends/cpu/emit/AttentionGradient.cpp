@@ -240,10 +240,7 @@ void RegisterEmitter::formBlock(const Keys &at, const Rows &rows, Value bias) {
   // Rows of a tile of keys may count what rows of this tile do not: `slack` of them around are formed, too.
   auto unlessOutside = [&](Value column, Value row, int64_t tile, function_ref<void()> body) {
     Value outside = isOutside(k.add(at.first, column), k.add(rows.first, row), tile, tileRows);
-    if (outside)
-      k.ifThen(k.negate(outside), body);
-    else
-      body();
+    k.ifThen(outside ? k.negate(outside) : Value(), body);
   };
   k.fn.loop(index(0), at.count, panel, [&](Value column) {
     forRowTiles(rows, [&](Value row, int64_t tile) {

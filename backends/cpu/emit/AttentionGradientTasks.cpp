@@ -47,11 +47,7 @@ std::pair<Value, Value> AttentionGradientTasks::rowsOf(const Keys &at, const Row
 }
 
 std::pair<Value, Value> AttentionGradientTasks::keysOf(const Keys &at, const Rows &rows, Value row, Value count) {
-  if (!hasBand())
-    return {index(0), at.count};
-  Value first = k.add(rows.first, row);
-  Value low = k.min(k.max(k.sub(firstKey(first), at.first), index(0)), at.count);
-  return {low, k.min(k.max(k.sub(keysEnd(first, count), at.first), low), at.count)};
+  return countedKeys(at.first, at.count, k.add(rows.first, row), count);
 }
 
 void AttentionGradientTasks::forKeyBlocks(Value head, Value low, Value high, function_ref<void(const Keys &)> body) {
@@ -67,14 +63,11 @@ void AttentionGradientTasks::withBlock(const Keys &at, const Rows &rows, functio
   Value bias;
   if (this->bias)
     bias = biasOffset(rows.head, rows.first);
-  auto form = [&] {
+  bool mayHide = bias && biasColumns;
+  k.ifThen(mayHide ? k.negate(isHidden(bias, rows.count, at.first, at.count)) : Value(), [&] {
     formBlock(at, rows, bias);
     use();
-  };
-  if (bias && biasColumns)
-    k.ifThen(k.negate(isHidden(bias, rows.count, at.first, at.count)), form);
-  else
-    form();
+  });
 }
 
 //===- tasks ---------------------------------------------------------------------------------===//

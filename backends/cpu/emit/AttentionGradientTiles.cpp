@@ -136,10 +136,7 @@ void TileEmitter::formBlock(const Keys &at, const Rows &rows, Value bias) {
   k.fn.loop(index(0), at.count, panel, [&](Value column) {
     k.fn.loop(index(0), rows.count, tileRows, [&](Value row) {
       Value outside = isOutside(k.add(at.first, column), k.add(rows.first, row), tileRows, 0);
-      if (outside)
-        k.ifThen(k.negate(outside), [&] { formSquare(at, rows, bias, column, row); });
-      else
-        formSquare(at, rows, bias, column, row);
+      k.ifThen(outside ? k.negate(outside) : Value(), [&] { formSquare(at, rows, bias, column, row); });
     });
   });
 }
@@ -240,14 +237,10 @@ void TileEmitter::addToKeys(const Keys &at, const Rows &rows) {
                       {k.add(sums, k.add(k.mul(row, index(keys)), column)), index(keys)}, /*adds=*/true);
       });
     };
-    auto addBoth = [&] {
+    k.ifThen(hasBand() ? k.less(begin, end) : Value(), [&] {
       add(kValueGradient, turnedCotangents, room.sharePairs, widthSize, room.valueGradient);
       add(kKeyGradient, turnedQueries, room.slopePairs, depthSize, room.keyGradient);
-    };
-    if (hasBand())
-      k.ifThen(k.less(begin, end), addBoth);
-    else
-      addBoth();
+    });
   });
 }
 
@@ -286,18 +279,14 @@ void TileEmitter::addToQueries(const Keys &at, const Rows &rows, const Sums &sum
   k.fn.loop(index(0), rows.count, tileRows, [&](Value row) {
     auto [low, high] = keysOf(at, rows, row, index(tileRows));
     Value begin = arith::DivUIOp::create(b, low, index(form.kStep)), end = stepsOf(high);
-    auto add = [&] {
+    k.ifThen(hasBand() ? k.less(low, high) : Value(), [&] {
       k.fn.loop(index(0), depth, stripWidth, [&](Value column) {
         Words words{k.add(keyColumns.base, heldPlace(k.mul(column, keyColumns.words))), index(stripWidth * form.kPack)};
         multiplyTiles(slopes, row, words, keyColumns.vectors, begin, end, {room.scores, index(stripWidth)},
                       /*adds=*/false);
         addSquare(rows, row, column, keyColumns.vectors, sums);
       });
-    };
-    if (hasBand())
-      k.ifThen(k.less(low, high), add);
-    else
-      add();
+    });
   });
 }
 
