@@ -84,7 +84,7 @@ static std::string headerOf(const std::string &form, const std::string &output) 
 static std::string ptxOf(const CompiledModule &module) {
   for (const schedule::CodeObject &object : module.code.others)
     if (object.backend == "cuda")
-      return partsOfGpuCode(object.payload).second.split("\n=== ").first.str();
+      return partsOfGpuCode(object.payload).ptx.str();
   throw Stop(Exit::Usage, "--emit=ptx requires kernels for a GPU, such as those of --target=cpu+cuda");
 }
 

@@ -141,8 +141,7 @@ json tool::describeGpuKernels(const CompiledModule &module, std::string &note) {
   for (const schedule::CodeObject &code : module.code.others) {
     if (code.backend != "cuda")
       continue;
-    auto [lines, rest] = partsOfGpuCode(code.payload);
-    auto [ptx, wide] = rest.split("\n=== sm_90a\n");
+    auto [lines, ptx, wide] = partsOfGpuCode(code.payload);
     std::map<std::string, Usage> usage, wideUsage;
     if (ptxas && assemble(*ptxas, ptx, code.requirements, usage, note) && !wide.empty())
       assemble(*ptxas, wide, "sm_90a", wideUsage, note);

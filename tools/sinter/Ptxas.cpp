@@ -8,16 +8,19 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <tuple>
 
 using namespace sinter;
 using namespace sinter::tool;
 using llvm::StringRef;
 
-std::pair<StringRef, StringRef> tool::partsOfGpuCode(StringRef payload) {
+GpuCode tool::partsOfGpuCode(StringRef payload) {
+  GpuCode parts;
   StringRef text = payload.split("\n=== cubin ").first;
-  if (text.consume_front("\n")) // no kernel has a line
-    return {"", text};
-  return text.split("\n\n");
+  if (!text.consume_front("\n")) // else no kernel has a line
+    std::tie(parts.lines, text) = text.split("\n\n");
+  std::tie(parts.ptx, parts.wide) = text.split("\n=== sm_90a\n");
+  return parts;
 }
 
 std::optional<std::string> tool::findPtxas() {
@@ -86,12 +89,12 @@ void tool::addCubins(CompiledModule &module, const std::vector<std::string> &gen
   if (!ptxas)
     throw Stop(Exit::Unsupported, "--cubins requires NVIDIA's ptxas, which is not installed");
   for (schedule::CodeObject *code : objects) {
-    const std::string text = partsOfGpuCode(code->payload).second.str();
-    auto [ptx, wide] = StringRef(text).split("\n=== sm_90a\n");
+    const std::string before = code->payload;
+    GpuCode parts = partsOfGpuCode(before);
     for (const std::string &generation : generations) {
-      addCubin(*code, *ptxas, "all", ptx, generation);
-      if (!wide.empty() && (generation == "sm_90" || generation == "sm_90a"))
-        addCubin(*code, *ptxas, "wide", wide, "sm_90a");
+      addCubin(*code, *ptxas, "all", parts.ptx, generation);
+      if (!parts.wide.empty() && (generation == "sm_90" || generation == "sm_90a"))
+        addCubin(*code, *ptxas, "wide", parts.wide, "sm_90a");
     }
   }
 }

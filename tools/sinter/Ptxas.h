@@ -9,14 +9,16 @@
 #include "llvm/ADT/StringRef.h"
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace sinter::tool {
 
-/// The lines about kernels of a module's code for back end cuda (backends/cuda/CudaBackend.h), and its PTX, with that
-/// of sm_90a behind it, without cubins.
-std::pair<llvm::StringRef, llvm::StringRef> partsOfGpuCode(llvm::StringRef payload);
+/// What a module's code for back end cuda (backends/cuda/CudaBackend.h) consists of, without cubins: lines about its
+/// kernels, its PTX, and that of kernels for sm_90a, which may be empty.
+struct GpuCode {
+  llvm::StringRef lines, ptx, wide;
+};
+GpuCode partsOfGpuCode(llvm::StringRef payload);
 
 /// `ptxas` on the PATH, or what SINTER_PTXAS of the environment names; none where that cannot be run.
 std::optional<std::string> findPtxas();
