@@ -150,6 +150,14 @@ inline HostTensor makeInput(mlir::Type elementType, const Feed &feed) {
   return tensor;
 }
 
+/// What a program's function gets, in the types of its arguments.
+inline std::vector<HostTensor> inputsOf(Program &program, llvm::ArrayRef<Feed> feeds) {
+  std::vector<HostTensor> inputs;
+  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+    inputs.push_back(makeInput(mlir::getElementTypeOrSelf(type), feed));
+  return inputs;
+}
+
 /// Runs `text` on each feed at levels 0 and 2 (each feed twice: the second call reuses the plan) against the evaluator.
 inline void expectMatches(llvm::StringRef text, llvm::ArrayRef<std::vector<Feed>> feeds, double tolerance = 1e-5,
                           bool isGraph = false) {
@@ -159,9 +167,7 @@ inline void expectMatches(llvm::StringRef text, llvm::ArrayRef<std::vector<Feed>
     Program program(text, level, 2, isGraph);
     ASSERT_EQ(program.error, "") << "at level " << level;
     for (const std::vector<Feed> &feed : feeds) {
-      std::vector<HostTensor> inputs;
-      for (auto [one, type] : llvm::zip(feed, program.function().getArgumentTypes()))
-        inputs.push_back(makeInput(mlir::getElementTypeOrSelf(type), one));
+      std::vector<HostTensor> inputs = inputsOf(program, feed);
       auto expected = program.evaluate(inputs);
       ASSERT_TRUE(llvm::succeeded(expected));
       for (int call = 0; call < 2; ++call) {

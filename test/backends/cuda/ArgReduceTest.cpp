@@ -97,13 +97,7 @@ TEST(ArgReduce, OfSizesThatOnlyRunningTells) {
 }
 
 TEST(ArgReduce, IsChosenForLongRows) {
-  auto codeOf = [](const ArgCase &c) {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(compileText(textOf(c, false), compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code;
-  };
+  auto codeOf = [](const ArgCase &c) { return compiledCode(textOf(c, false)); };
   for (const char *type : {"f32", "bf16", "i64"}) {
     std::string code = codeOf({.type = type, .before = 16, .length = 50257});
     EXPECT_NE(code.find("_reduce block 256\n"), std::string::npos) << code.substr(0, 100);

@@ -26,13 +26,6 @@ struct Case {
   int64_t openBatches = 0;              // an axis before that of heads, which are so many times those of a batch
 };
 
-inline std::string tensorOf(const std::vector<int64_t> &shape, const std::string &type) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += (size < 0 ? "?" : std::to_string(size)) + "x";
-  return text + type + ">";
-}
-
 /// A kernel of one op with `operands` (names and types) and results.
 inline std::string kernelOf(const std::string &op, const std::vector<std::pair<std::string, std::string>> &operands,
                             const std::vector<std::string> &results, const std::string &attributes,
@@ -65,7 +58,7 @@ inline std::string textOf(const Case &c) {
     if (c.openBatches)
       shape = {heads == 1 ? 1 : -1, heads == 1 ? 1 : heads / c.openBatches};
     shape.insert(shape.end(), rest.begin(), rest.end());
-    return tensorOf(shape, of);
+    return tensorText(shape, of);
   };
   std::string q = ofHeads(c.heads, {rows, c.depth}, type), k = ofHeads(c.few, {keys, c.depth}, type),
               v = ofHeads(c.few, {keys, c.width}, type), y = ofHeads(c.heads, {rows, c.width}, type),

@@ -169,7 +169,7 @@ TEST(Attention, ATileThatDoesNotFitIsToldWhy) {
 /// From the graph: attention of f16 and bf16 is one kernel; rows that are no whole chunks are steps as before.
 TEST(Attention, IsKeptWhereItHasAForm) {
   auto codeOf = [](const char *type, int64_t depth, const std::string &policy = "") {
-    std::string q = tensorOf({1, 40, depth}, type);
+    std::string q = cuda::tensorText({1, 40, depth}, type);
     std::string text = "module" + policy + " {\nfunc.func @f(%q: " + q + ") -> " + q +
                        " {\n  %0 = sinter.attention %q, %q, %q {scale = 1.0 : f64} : (" + q + ", " + q + ", " + q +
                        ") -> " + q + "\n  return %0 : " + q + "\n}\n}\n";
@@ -205,15 +205,12 @@ TEST(AttentionPtx, TilesFitIntoRegisters) {
                                {"f32", 12, 12, 1, 1024, 64, 64, {}, {}, "", "", "", true}});
   for (const Case &c : cases) {
     SCOPED_TRACE(c.depth);
-    cuda::Compiled compiled;
-    std::string error;
-    ASSERT_TRUE(cuda::compileText(textOf(c), compiled, error)) << error;
-    std::remove(compiled.path.c_str());
+    const std::string code = cuda::compiledCode(textOf(c));
     std::vector<const char *> generations = {"sm_80", "sm_90"};
     if (isLong)
       generations.push_back("sm_89");
     if (isLong && c.depth < 256)
       generations.push_back("sm_100");
-    cuda::expectNoSpills(compiled.code.substr(compiled.code.find("\n\n") + 2), 2, 255, generations);
+    cuda::expectNoSpills(code.substr(code.find("\n\n") + 2), 2, 255, generations);
   }
 }

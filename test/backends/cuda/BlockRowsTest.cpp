@@ -88,11 +88,8 @@ TEST(BlockRows, ReadVectorsAndSpillNothing) {
   for (const Operation &op : kOperations)
     for (auto [type, columns] : {std::pair("f16", 1024), {"bf16", 4096}, {"f32", 1024}, {"f16", 50264}}) {
       SCOPED_TRACE(op.name + std::string(" of ") + type + " " + std::to_string(columns));
-      cuda::Compiled compiled;
-      std::string error;
-      ASSERT_TRUE(cuda::compileText(textOf(op, type, 64, columns), compiled, error)) << error;
-      std::remove(compiled.path.c_str());
-      std::string ptx = compiled.code.substr(compiled.code.find("\n\n") + 2);
+      const std::string code = compiledCode(textOf(op, type, 64, columns));
+      std::string ptx = code.substr(code.find("\n\n") + 2);
       ptx = ptx.substr(0, ptx.find("\n=== ")); // without clusters
       EXPECT_NE(ptx.find("ld.global.v4."), std::string::npos);
       EXPECT_NE(ptx.find("st.global.v4."), std::string::npos);

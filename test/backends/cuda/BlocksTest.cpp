@@ -11,12 +11,6 @@
 
 using namespace sinter;
 
-static std::string filled(std::string text, const std::string &key, const std::string &value) {
-  for (size_t at; (at = text.find(key)) != std::string::npos;)
-    text.replace(at, key.size(), value);
-  return text;
-}
-
 /// Results of a graph over one tensor of `rows` x `columns`.
 static std::vector<std::vector<double>> run(const std::string &text, const std::vector<double> &x, int64_t rows,
                                             int64_t columns, const char *form) {
@@ -50,14 +44,14 @@ static std::vector<double> drawn(int64_t count, const char *type) {
 
 static void reduceRows(const char *type, int64_t rows, int64_t columns) {
   SCOPED_TRACE(std::string(type) + " " + std::to_string(rows) + "x" + std::to_string(columns));
-  std::string text =
-      filled(filled(R"(func.func @f(%x: $) -> (#, #) {
+  std::string text = cuda::filled(
+      cuda::filled(R"(func.func @f(%x: $) -> (#, #) {
     %s = sinter.reduce add %x axes = [1] : ($) -> #
     %m = sinter.reduce max %x axes = [1] : ($) -> #
     return %s, %m : #, #
   })",
-                    "$", "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "x" + type + ">"),
-             "#", "tensor<" + std::to_string(rows) + "x" + type + ">");
+                   "$", "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "x" + type + ">"),
+      "#", "tensor<" + std::to_string(rows) + "x" + type + ">");
   std::vector<double> x = drawn(rows * columns, type);
   auto results = run(text, x, rows, columns, "_reduce block ");
   ASSERT_EQ(results.size(), 2u);
@@ -91,11 +85,11 @@ TEST(Blocks, Softmax) {
   for (int64_t columns : {64, 100, 1025}) {
     std::string type = "tensor<3x" + std::to_string(columns) + "xf32>";
     std::vector<double> x = drawn(3 * columns, "f32");
-    auto results = run(filled(R"(func.func @f(%x: $) -> $ {
+    auto results = run(cuda::filled(R"(func.func @f(%x: $) -> $ {
       %s = sinter.softmax %x {axis = 1 : i64} : ($) -> $
       return %s : $
     })",
-                              "$", type),
+                                    "$", type),
                        x, 3, columns, "_row block ");
     ASSERT_EQ(results.size(), 1u);
     for (int64_t row = 0; row < 3; ++row) {
@@ -131,7 +125,7 @@ TEST(Blocks, PartsOfLongRows) {
 
 TEST(Blocks, PartsThatAreForced) {
   for (const char *type : {"f32", "f64", "bf16", "i8", "i1"}) {
-    std::string text = filled(R"(func.func @f(%x: tensor<3x100x$>) -> tensor<3x$> {
+    std::string text = cuda::filled(R"(func.func @f(%x: tensor<3x100x$>) -> tensor<3x$> {
       %0 = sinter.kernel reduce(%x) {schedule = #sinter.schedule<block_reduce, lanes = 32, tile = [7]>} : (tensor<3x100x$>) -> tensor<3x$> {
       ^bb0(%a: tensor<3x100x$>):
         %s = sinter.reduce max %a axes = [1] : (tensor<3x100x$>) -> tensor<3x$>
@@ -139,11 +133,11 @@ TEST(Blocks, PartsThatAreForced) {
       }
       return %0 : tensor<3x$>
     })",
-                              "$", type);
+                                    "$", type);
     SCOPED_TRACE(text);
     std::string name = type;
     if (name == "i1")
-      text = filled(text, "reduce max", "reduce or");
+      text = cuda::filled(text, "reduce max", "reduce or");
     test::Program program(text, 2);
     ASSERT_EQ(program.error, "");
     EXPECT_NE(cuda::lastCode().find("then sinter_k0_reduce_join block 256"), std::string::npos);

@@ -16,13 +16,7 @@ static std::string groups(int64_t rows, int64_t columns, int64_t stages, int64_t
   return warpgroupsOf(rows, columns, kSlab, stages, parts);
 }
 
-static std::string codeFor(const Case &c, const char *target) {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
+static std::string codeFor(const Case &c, const char *target) { return compiledCode(textOf(c), target); }
 
 /// What is behind the other PTX of a module.
 static std::string wideOf(const std::string &code) {
@@ -117,9 +111,9 @@ TEST(ByteProducts, EndsOfRanges) {
 
 /// round((sum (a - 7) (b - 0)) 2^-9) + 3 as bytes: what zero points add is a number for each column, `fix`.
 static std::string requantized(int64_t m, int64_t n, int64_t k, const std::string &schedule) {
-  auto shaped = [](int64_t rows, int64_t columns, const char *type) { return tensorOf({rows, columns}, type); };
+  auto shaped = [](int64_t rows, int64_t columns, const char *type) { return tensorText({rows, columns}, type); };
   const std::string x = shaped(m, k, "ui8"), y = shaped(n, k, "i8"), sums = shaped(m, n, "i32"),
-                    numbers = shaped(m, n, "f32"), result = shaped(m, n, "ui8"), fix = tensorOf({n}, "i32");
+                    numbers = shaped(m, n, "f32"), result = shaped(m, n, "ui8"), fix = tensorText({n}, "i32");
   auto spread = [](const char *name, const std::string &value, const std::string &axes, const std::string &from,
                    const std::string &to) {
     return std::string("    %") + name + " = sinter.broadcast %" + value + " axes = [" + axes + "] {type = " + to +
@@ -253,12 +247,8 @@ TEST(ByteProducts, PtxasFindsNoSpills) {
       expectNoSpills(
           wideOf(codeFor(of("i8", "ui8", 2, 4096, 4096, 4096, groups(rows, columns, stages, parts), true), "cpu+cuda")),
           1, registers, {"sm_90a"});
-    Compiled compiled;
-    std::string error;
-    ASSERT_TRUE(cuda::compileText(requantized(4096, 4096, 4096, groups(rows, columns, stages)), compiled, error))
-        << error;
-    std::remove(compiled.path.c_str());
-    expectNoSpills(wideOf(compiled.code), 1, registers, {"sm_90a"});
+    const std::string code = compiledCode(requantized(4096, 4096, 4096, groups(rows, columns, stages)));
+    expectNoSpills(wideOf(code), 1, registers, {"sm_90a"});
   }
   expectNoSpills(wideOf(codeFor(of("ui8", "i8", 1, 1, 1, 1, groups(128, 256, 4), false, true), "cpu+cuda")), 1, 168,
                  {"sm_90a"});

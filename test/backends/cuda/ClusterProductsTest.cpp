@@ -78,13 +78,7 @@ TEST(ClusterProducts, Bytes) {
       expectPairs({{a, "i8", "i32"}, 2, m, n, k, false, true, m != 67, clustersOf(64, 64, 128, 3)});
 }
 
-static std::string codeFor(const Case &c, const char *target = "cpu+cuda") {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
+static std::string codeFor(const Case &c, const char *target = "cpu+cuda") { return compiledCode(textOf(c), target); }
 
 static bool has(const std::string &code, const char *part) { return code.find(part) != std::string::npos; }
 

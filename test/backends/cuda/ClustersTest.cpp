@@ -178,18 +178,10 @@ TEST(Clusters, ReductionsOverOtherAxes) {
   expectClusters(1);
 }
 
-static std::string codeOf(const std::string &text, const char *target = "cpu+cuda") {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(text, compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
-
 /// Few long rows are a cluster's; many, or short ones, a block's; other generations have no clusters.
 TEST(Clusters, WhenTheyAreChosen) {
   auto rows = [](int64_t rows, int64_t columns, const char *target = "cpu+cuda") {
-    return codeOf(textOf(kOperations[0], "f32", rows, columns), target);
+    return compiledCode(textOf(kOperations[0], "f32", rows, columns), target);
   };
   auto has = [](const std::string &code, const char *part) { return code.find(part) != std::string::npos; };
   const std::string few = rows(4, 65536);
@@ -205,8 +197,8 @@ TEST(Clusters, WhenTheyAreChosen) {
   auto sums = [](int64_t rows, int64_t columns) {
     const std::string x = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>",
                       y = "tensor<" + std::to_string(rows) + "xf32>";
-    return codeOf("func.func @f(%x: " + x + ") -> " + y + " {\n  %s = sinter.reduce add %x axes = [1] : (" + x +
-                  ") -> " + y + "\n  return %s : " + y + "\n}");
+    return compiledCode("func.func @f(%x: " + x + ") -> " + y + " {\n  %s = sinter.reduce add %x axes = [1] : (" + x +
+                        ") -> " + y + "\n  return %s : " + y + "\n}");
   };
   EXPECT_TRUE(has(sums(16, 65536), "\nwide sinter_k0_reduce_wide 512 0 0 8 0\n"));
   EXPECT_FALSE(has(sums(1, 4000000), "\nwide ")); // parts of it are for all multiprocessors
@@ -267,11 +259,11 @@ TEST(Clusters, SpillNothing) {
                                           {"f32", 32768, 128},
                                           {"f64", 65536, 512}}) {
       SCOPED_TRACE(op.name + std::string(" of ") + type + " " + std::to_string(columns));
-      const std::string code = codeOf(textOf(op, type, 4, columns, rowsBy(threads, 8)));
+      const std::string code = compiledCode(textOf(op, type, 4, columns, rowsBy(threads, 8)));
       cuda::expectNoSpills(code.substr(code.find("\n=== sm_90a\n") + 12), 1, 128, {"sm_90a"});
     }
   for (const char *type : {"f32", "bf16", "i8", "f64"}) {
-    const std::string code = codeOf(reduceText(type, "8x65536", "8", "add", "1", "lanes = 512, tile = [8]"));
+    const std::string code = compiledCode(reduceText(type, "8x65536", "8", "add", "1", "lanes = 512, tile = [8]"));
     cuda::expectNoSpills(code.substr(code.find("\n=== sm_90a\n") + 12), 1, 128, {"sm_90a"});
   }
 }

@@ -122,13 +122,7 @@ TEST(Columns, OfSizesThatOnlyRunningTells) {
 
 /// A gradient of a bias has parts; many results are a thread's each, and those that do not lie side by side a block's.
 TEST(Columns, AreChosenForSumsOfColumns) {
-  auto codeOf = [](const ColumnCase &c) {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(compileText(textOf(c, false), compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code;
-  };
+  auto codeOf = [](const ColumnCase &c) { return compiledCode(textOf(c, false)); };
   for (const char *type : {"f32", "bf16"}) {
     std::string code = codeOf({.type = type, .length = 16384, .columns = 768});
     EXPECT_NE(code.find("_reduce block 256\nthen"), std::string::npos) << code.substr(0, 200);

@@ -132,10 +132,7 @@ TEST_F(CudaControl, TheHostsLoopsGiveTheSameBits) {
       ASSERT_EQ(program.error, "");
       std::vector<std::string> &bits = results.emplace_back();
       for (const std::vector<test::Feed> &feeds : one->feeds) {
-        std::vector<HostTensor> inputs;
-        for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
-          inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
-        auto actual = program.run(inputs);
+        auto actual = program.run(test::inputsOf(program, feeds));
         ASSERT_TRUE(actual) << how << ": " << program.error;
         for (const HostTensor &tensor : *actual)
           bits.emplace_back(tensor.data(), tensor.numBytes());
@@ -250,9 +247,7 @@ TEST_F(CudaControl, LoopsThatCountRunWithoutTheHost) {
     test::Program program(simplified(one->text), 2, 1, /*isGraph=*/true);
     ASSERT_EQ(source.error + program.error, "");
     for (const std::vector<test::Feed> &feeds : one->feeds) {
-      std::vector<HostTensor> inputs;
-      for (auto [feed, type] : llvm::zip(feeds, source.function().getArgumentTypes()))
-        inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
+      std::vector<HostTensor> inputs = test::inputsOf(source, feeds);
       auto expected = source.evaluate(inputs);
       auto graphs = cuda::count("graph");
       auto actual = program.run(inputs);

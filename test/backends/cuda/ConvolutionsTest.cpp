@@ -217,13 +217,7 @@ TEST(Convolutions, OfClustersWithOneTap) {
 }
 
 namespace {
-std::string codeOf(const Case &c, const char *target = "cpu+cuda") {
-  cuda::Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error << textOf(c);
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
+std::string codeOf(const Case &c, const char *target = "cpu+cuda") { return cuda::compiledCode(textOf(c), target); }
 } // namespace
 
 /// Convolutions of ResNet-50 with a batch of 64 multiply by wgmma, but the first, which has three channels; so do few
@@ -365,11 +359,8 @@ TEST(ProductPtx, BlocksOfFewThreadsFitIntoRegisters) {
       result + "\n    %s = sinter.broadcast %d like(%c) axes = [3] {type = " + result + "} : (" + bias + ", " + result +
       ") -> " + result + "\n    %r = sinter.add %c, %s : (" + result + ", " + result + ") -> " + result +
       "\n    sinter.yield(%r) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
-  cuda::Compiled compiled;
-  std::string error;
-  ASSERT_TRUE(cuda::compileText(text, compiled, error)) << error << text;
-  std::remove(compiled.path.c_str());
-  std::string ptx = compiled.code.substr(compiled.code.find("\n\n") + 2);
+  const std::string code = cuda::compiledCode(text);
+  std::string ptx = code.substr(code.find("\n\n") + 2);
   EXPECT_NE(ptx.find(".minnctapersm 4"), std::string::npos); // 256 threads of a multiprocessor
   cuda::expectNoSpills(ptx, 1, 255);
 }

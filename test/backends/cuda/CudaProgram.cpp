@@ -4,8 +4,10 @@
 #include "ir/CountedLoops.h"
 #include "ir/Ops.h"
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 #include <thread>
 
 using namespace mlir;
@@ -79,6 +81,27 @@ bool cuda::compile(ModuleOp module, Compiled &compiled, std::string &error, cons
 
 bool cuda::compileText(const std::string &text, Compiled &compiled, std::string &error, const char *target) {
   return test::withParsed(text, error, [&](ModuleOp module) { return compile(module, compiled, error, target); });
+}
+
+std::string cuda::compiledCode(const std::string &text, const char *target) {
+  Compiled compiled;
+  std::string error;
+  EXPECT_TRUE(compileText(text, compiled, error, target)) << error << text;
+  std::remove(compiled.path.c_str());
+  return compiled.code;
+}
+
+std::string cuda::tensorText(ArrayRef<int64_t> sizes, const std::string &type, bool isKnown) {
+  std::string text = "tensor<";
+  for (int64_t size : sizes)
+    text += (isKnown && size >= 0 ? std::to_string(size) : "?") + "x";
+  return text + type + ">";
+}
+
+std::string cuda::filled(std::string text, const std::string &key, const std::string &value) {
+  for (size_t at; (at = text.find(key)) != std::string::npos;)
+    text.replace(at, key.size(), value);
+  return text;
 }
 
 sinter_module *cuda::open(const Compiled &compiled, std::string &error) { return test::open(compiled, error); }

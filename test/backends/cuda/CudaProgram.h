@@ -21,6 +21,14 @@ bool compile(mlir::ModuleOp module, Compiled &compiled, std::string &error, cons
 /// The same of text.
 bool compileText(const std::string &text, Compiled &compiled, std::string &error, const char *target = "cpu+cuda");
 
+/// The back end's code of a module in text; where it does not compile, the test fails and there is none.
+std::string compiledCode(const std::string &text, const char *target = "cpu+cuda");
+
+/// `tensor<2x3xf32>`; a size of -1 is `?`, and so are all that are not known.
+std::string tensorText(llvm::ArrayRef<int64_t> sizes, const std::string &type, bool isKnown = true);
+/// `text` with `value` in place of each `key`.
+std::string filled(std::string text, const std::string &key, const std::string &value);
+
 /// Code that is compiled from now on is changed so; null: it stays.
 void editCode(std::function<void(std::string &code)> edit);
 

@@ -24,11 +24,11 @@ static std::string textOf(const Bytes &c) {
   bool any = c.isDynamic;
   auto shaped = [&](bool isA, const std::string &type) {
     if (isA)
-      return c.transposesA ? tensorOf({c.batch, c.k, c.m}, type, any) : tensorOf({c.batch, c.m, c.k}, type, any);
-    return c.transposesB ? tensorOf({c.batch, c.n, c.k}, type, any) : tensorOf({c.batch, c.k, c.n}, type, any);
+      return c.transposesA ? tensorText({c.batch, c.k, c.m}, type, !any) : tensorText({c.batch, c.m, c.k}, type, !any);
+    return c.transposesB ? tensorText({c.batch, c.n, c.k}, type, !any) : tensorText({c.batch, c.k, c.n}, type, !any);
   };
   std::string a = shaped(true, "ui8"), b = shaped(false, "ui8"), x = shaped(true, c.element),
-              y = shaped(false, c.element), result = tensorOf({c.batch, c.m, c.n}, c.result, any);
+              y = shaped(false, c.element), result = tensorText({c.batch, c.m, c.n}, c.result, !any);
   auto contract = [](bool isFirst) { return std::string("array<i64: ") + (isFirst ? "1" : "2") + ">"; };
   auto decode = [&](const std::string &format) {
     return "{format = " + format + ", element_type = " + c.element + "} : (";
@@ -43,13 +43,7 @@ static std::string textOf(const Bytes &c) {
          "\n    sinter.yield(%d) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
 }
 
-static std::string codeFor(const Bytes &c, const char *target) {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
+static std::string codeFor(const Bytes &c, const char *target) { return compiledCode(textOf(c), target); }
 
 /// What is wrong with the results, empty where they are right; `marks` are bytes of a.
 static std::string wrongOf(const Bytes &c, const std::vector<std::pair<size_t, uint8_t>> &marks = {}) {
@@ -261,11 +255,8 @@ TEST(Float8, ClustersOfAllFormats) {
 /// rounded.
 TEST(Float8, WarpgroupsOfWhatMayBeRounded) {
   auto isWide = [](const Bytes &c, const std::string &policy = "") {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(cuda::compileText("module" + policy + " {\n" + textOf(c) + "}\n", compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code.find("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e5m2") != std::string::npos;
+    const std::string code = compiledCode("module" + policy + " {\n" + textOf(c) + "}\n");
+    return code.find("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e5m2") != std::string::npos;
   };
   const Bytes sharp{kFine, kCoarse, "f32", "f32", 1, 4096, 4096, 4096},
       half{kFine, kCoarse, "bf16", "bf16", 1, 4096, 4096, 4096};

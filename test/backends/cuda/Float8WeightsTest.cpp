@@ -22,14 +22,14 @@ struct Weights {
 
 static std::string textOf(const Weights &c) {
   const bool any = c.isDynamic;
-  const std::string x = tensorOf({c.batch, c.m, c.k}, c.element, any);
+  const std::string x = tensorText({c.batch, c.m, c.k}, c.element, !any);
   auto shaped = [&](const std::string &type) {
-    return c.transposesB ? tensorOf({c.batch, c.n, c.k}, type, any) : tensorOf({c.batch, c.k, c.n}, type, any);
+    return c.transposesB ? tensorText({c.batch, c.n, c.k}, type, !any) : tensorText({c.batch, c.k, c.n}, type, !any);
   };
-  const std::string bytes = shaped("ui8"), numbers = shaped(c.element), scales = tensorOf({c.k}, c.element, any),
+  const std::string bytes = shaped("ui8"), numbers = shaped(c.element), scales = tensorText({c.k}, c.element, !any),
                     sums = std::to_string(c.transposesB ? 2 : 1),
-                    result = c.isLeft ? tensorOf({c.batch, c.n, c.m}, c.result, any)
-                                      : tensorOf({c.batch, c.m, c.n}, c.result, any);
+                    result = c.isLeft ? tensorText({c.batch, c.n, c.m}, c.result, !any)
+                                      : tensorText({c.batch, c.m, c.n}, c.result, !any);
   std::string text = "func.func @f(%x: " + x + ", %y: " + bytes + ", %s: " + scales + ") -> " + result +
                      " {\n  %0 = sinter.kernel contraction(%x, %y, %s)" +
                      (c.schedule.empty() ? "" : " {schedule = #sinter.schedule<" + c.schedule + ">}") + " : (" + x +
@@ -105,11 +105,7 @@ static std::string wrongOf(const Weights &c, std::vector<uint8_t> bytes = {}, st
 static void expectRight(const Weights &c) { EXPECT_EQ(wrongOf(c), "") << textOf(c); }
 
 static std::string codeFor(const Weights &c, const char *target = "cpu+cuda") {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
+  return compiledCode(textOf(c), target);
 }
 
 static const char *const kElements[] = {"f16", "bf16"}, *const kFormats[] = {kFine, kCoarse};

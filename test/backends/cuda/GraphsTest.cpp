@@ -10,13 +10,6 @@
 
 using namespace sinter;
 
-static std::vector<HostTensor> inputsOf(test::Program &program, llvm::ArrayRef<test::Feed> feeds) {
-  std::vector<HostTensor> inputs;
-  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
-    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
-  return inputs;
-}
-
 /// Two chains that meet at the end: an exponential and a softmax of x, a sum over y.
 static const char forkText[] = R"(func.func @f(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?xf32> {
     %e = sinter.exp %x : (tensor<?x8xf32>) -> tensor<?x8xf32>

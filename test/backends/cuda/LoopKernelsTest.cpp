@@ -167,13 +167,6 @@ bool hasLoopKernel() {
   return lines.starts_with("loop ") || lines.find("\nloop ") != std::string::npos;
 }
 
-Tensors inputsOf(test::Program &program, const Feeds &feeds) {
-  Tensors inputs;
-  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
-    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
-  return inputs;
-}
-
 Outcome outcomeOf(const LoopCase &one, const char *loops, const char *graphs) {
   cuda::OneKernel how(loops);
   cuda::Graphs with(graphs);

@@ -358,9 +358,7 @@ std::string run(const Program &program, const std::function<void(std::string &)>
   cuda::editCode(nullptr);
   if (!compiled.error.empty())
     return compiled.error;
-  std::vector<HostTensor> inputs;
-  for (auto [feed, type] : llvm::zip(program.feeds, compiled.function().getArgumentTypes()))
-    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
+  std::vector<HostTensor> inputs = test::inputsOf(compiled, program.feeds);
   auto expected = compiled.evaluate(inputs);
   auto actual = compiled.run(inputs);
   if (!actual)

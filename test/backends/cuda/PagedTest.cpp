@@ -20,24 +20,15 @@ struct Pages {
   bool isOpen = false; // only running tells how many pages a text has
 };
 
-std::string number(int64_t n) { return n < 0 ? "?" : std::to_string(n); }
-
-std::string tensorOf(std::initializer_list<int64_t> shape, const std::string &type) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += number(size) + "x";
-  return text + type + ">";
-}
-
 /// Whole pages by a table [batch, used], put one behind the other.
 std::string textOf(const Pages &p) {
   int64_t used = p.isOpen ? -1 : p.used, keys = p.isOpen ? -1 : p.used * p.perPage;
-  std::string q = tensorOf({p.batch, p.heads, p.rows, p.depth}, p.type),
-              cache = tensorOf({p.pages, p.perPage, p.keyHeads, p.depth}, p.type),
-              table = tensorOf({p.batch, used}, p.tableType),
-              gathered = tensorOf({p.batch, used, p.perPage, p.keyHeads, p.depth}, p.type),
-              rows = tensorOf({p.batch, keys, p.keyHeads, p.depth}, p.type),
-              k = tensorOf({p.batch, p.keyHeads, keys, p.depth}, p.type);
+  std::string q = cuda::tensorText({p.batch, p.heads, p.rows, p.depth}, p.type),
+              cache = cuda::tensorText({p.pages, p.perPage, p.keyHeads, p.depth}, p.type),
+              table = cuda::tensorText({p.batch, used}, p.tableType),
+              gathered = cuda::tensorText({p.batch, used, p.perPage, p.keyHeads, p.depth}, p.type),
+              rows = cuda::tensorText({p.batch, keys, p.keyHeads, p.depth}, p.type),
+              k = cuda::tensorText({p.batch, p.keyHeads, keys, p.depth}, p.type);
   std::string text =
       "func.func @f(%q: " + q + ", %kc: " + cache + ", %vc: " + cache + ", %t: " + table + ") -> " + q + " {\n";
   for (std::string each : {"k", "v"})

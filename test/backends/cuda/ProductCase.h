@@ -12,13 +12,6 @@
 
 namespace sinter::cuda {
 
-inline std::string tensorOf(std::initializer_list<int64_t> shape, const std::string &type, bool isDynamic = false) {
-  std::string text = "tensor<";
-  for (int64_t size : shape)
-    text += (isDynamic ? "?" : std::to_string(size)) + "x";
-  return text + type + ">";
-}
-
 struct Types {
   std::string a, b, result;
 };
@@ -50,9 +43,11 @@ inline bool isFloat(const std::string &type) { return type.find('f') != std::str
 inline std::string textOf(const Case &c) {
   auto [batch, m, n, k] = std::tuple(c.batch, c.m, c.n, c.k);
   bool any = c.isDynamic;
-  std::string a = c.transposesA ? tensorOf({batch, k, m}, c.types.a, any) : tensorOf({batch, m, k}, c.types.a, any);
-  std::string b = c.transposesB ? tensorOf({batch, n, k}, c.types.b, any) : tensorOf({batch, k, n}, c.types.b, any);
-  std::string result = tensorOf({batch, m, n}, c.types.result, any), bias = tensorOf({n}, c.types.result, any);
+  std::string a =
+      c.transposesA ? tensorText({batch, k, m}, c.types.a, !any) : tensorText({batch, m, k}, c.types.a, !any);
+  std::string b =
+      c.transposesB ? tensorText({batch, n, k}, c.types.b, !any) : tensorText({batch, k, n}, c.types.b, !any);
+  std::string result = tensorText({batch, m, n}, c.types.result, !any), bias = tensorText({n}, c.types.result, !any);
   auto contract = [](bool isFirst) { return std::string("array<i64: ") + (isFirst ? "1" : "2") + ">"; };
   std::string text = "func.func @f(%x: " + a + ", %y: " + b + ", %z: " + bias + ", %r: " + result + ") -> " + result +
                      " {\n  %0 = sinter.kernel contraction(%x, %y, %z, %r)";

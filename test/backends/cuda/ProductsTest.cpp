@@ -71,11 +71,8 @@ TEST(Products, Tf32IsAskedFor) {
         "module" + policy + " {\nfunc.func @f(%x: " + type + ") -> " + type + " {\n  %0 = sinter.dot_general %x, %x " +
         "{lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: " +
         "0>, element_type = f32} : (" + type + ", " + type + ") -> " + type + "\n  return %0 : " + type + "\n}\n}\n";
-    cuda::Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(cuda::compileText(text, compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code.find(".tf32.") != std::string::npos;
+    const std::string code = compiledCode(text);
+    return code.find(".tf32.") != std::string::npos;
   };
   EXPECT_TRUE(codeOf(" attributes {sinter.precision = {dot_general = \"tf32\"}}"));
   EXPECT_FALSE(codeOf(" attributes {sinter.precision = {convolution = \"tf32\"}}"));

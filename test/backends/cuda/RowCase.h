@@ -22,12 +22,6 @@ struct Operation {
   Formula formula;
 };
 
-inline std::string filled(std::string text, const std::string &key, const std::string &value) {
-  for (size_t at; (at = text.find(key)) != std::string::npos;)
-    text.replace(at, key.size(), value);
-  return text;
-}
-
 inline Numbers softmax(const Numbers &row, const std::vector<Numbers> &) {
   double most = *std::max_element(row.begin(), row.end()), total = 0;
   Numbers result;

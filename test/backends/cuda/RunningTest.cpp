@@ -151,13 +151,7 @@ TEST(Running, OfInfinitiesAndNaN) {
 
 /// Long rows are for many blocks; few elements, and products of f64, are a thread's.
 TEST(Running, AreChosenForLongRows) {
-  auto codeOf = [](const RunningCase &c) {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(compileText(textOf(c), compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code;
-  };
+  auto codeOf = [](const RunningCase &c) { return compiledCode(textOf(c)); };
   for (const char *type : {"f32", "f64", "i64"}) {
     std::string code = codeOf({.type = type, .before = 1, .length = 1 << 20, .schedule = ""});
     EXPECT_NE(code.find("_join block 256\n"), std::string::npos) << code.substr(0, 200);

@@ -20,17 +20,10 @@ struct ScatterCase {
 };
 } // namespace
 
-static std::string tensorOf(std::initializer_list<int64_t> sizes, const char *type, bool isKnown = true) {
-  std::string text = "tensor<";
-  for (int64_t size : sizes)
-    text += (isKnown ? std::to_string(size) : "?") + "x";
-  return text + type + ">";
-}
-
 static std::string textOf(const ScatterCase &c) {
-  std::string x = tensorOf({c.places, c.columns}, c.type, c.isKnown),
-              u = tensorOf({c.updates, c.columns}, c.type, c.isKnown),
-              p = c.ofElements ? tensorOf({c.updates, c.columns}, "i64", c.isKnown)
+  std::string x = cuda::tensorText({c.places, c.columns}, c.type, c.isKnown),
+              u = cuda::tensorText({c.updates, c.columns}, c.type, c.isKnown),
+              p = c.ofElements ? cuda::tensorText({c.updates, c.columns}, "i64", c.isKnown)
                                : "tensor<" + (c.isKnown ? std::to_string(c.updates) : "?") + "x1xi64>";
   std::string how = std::string("combiner = #sinter<combiner ") + c.combiner + ">";
   std::string op = c.ofElements ? "sinter.scatter_elements %a, %p, %u {axis = 0 : i64, " + how + "}"

@@ -12,13 +12,6 @@ using namespace sinter::cuda;
 
 using Sizes = std::vector<int64_t>;
 
-static std::string tensorOf(const Sizes &sizes, const std::string &type, bool isKnown = true) {
-  std::string text = "tensor<";
-  for (int64_t size : sizes)
-    text += (isKnown ? std::to_string(size) : "?") + "x";
-  return text + type + ">";
-}
-
 static Sizes turned(const Sizes &sizes, const Sizes &permutation) {
   Sizes result;
   for (int64_t axis : permutation)
@@ -61,8 +54,8 @@ static std::string textOf(const Sizes &sizes, const Sizes &permutation, const st
   std::string axes;
   for (int64_t axis : permutation)
     axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
-  text = filled(text, "$", tensorOf(sizes, type, isKnown));
-  text = filled(text, "#", tensorOf(turned(sizes, permutation), type, isKnown)); // before schedules, which begin so
+  text = filled(text, "$", tensorText(sizes, type, isKnown));
+  text = filled(text, "#", tensorText(turned(sizes, permutation), type, isKnown)); // before schedules, which begin so
   text = filled(text, "AXES", axes);
   return filled(text, "SCHEDULE", schedule.empty() ? "" : " {schedule = #sinter.schedule<" + schedule + ">}");
 }

@@ -184,24 +184,18 @@ TEST(Triangular, Determinants) {
 }
 
 TEST(Triangular, BlocksAreChosenForManyRows) {
-  auto codeOf = [](const std::string &text) {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(compileText(text, compiled, error)) << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code;
-  };
   for (const char *type : {"f32", "f64"}) {
     std::string tensor = matrices(4, 256, 256, type);
     for (const char *op : {"sinter.cholesky %a", "sinter.det %a"}) {
       std::string result = op[7] == 'd' ? std::string("tensor<4x") + type + ">" : tensor;
-      std::string code = codeOf(kernelOf("%p: " + tensor, "%a: " + tensor, tensor, op, result, ""));
+      std::string code = compiledCode(kernelOf("%p: " + tensor, "%a: " + tensor, tensor, op, result, ""));
       EXPECT_NE(code.find(" block 256\n"), std::string::npos) << code.substr(0, 100);
       if (hasPtxas())
         expectNoSpills(code.substr(code.find("\n\n") + 2), 1, 128, {"sm_80", "sm_90", "sm_100"});
     }
   }
   std::string small = matrices(1000, 8, 8, "f32");
-  EXPECT_NE(codeOf(kernelOf("%p: " + small, "%a: " + small, small, "sinter.cholesky %a", small, "")).find(" thread "),
-            std::string::npos);
+  EXPECT_NE(
+      compiledCode(kernelOf("%p: " + small, "%a: " + small, small, "sinter.cholesky %a", small, "")).find(" thread "),
+      std::string::npos);
 }

@@ -181,14 +181,9 @@ TEST(Vectors, OtherSchedulesAreErrors) {
 /// One instruction for 16 bytes; few elements have a thread each.
 TEST(Vectors, AreChosenForManyElements) {
   auto ptxOf = [](const std::string &tensor) {
-    Compiled compiled;
-    std::string error;
-    EXPECT_TRUE(compileText("func.func @f(%x: " + tensor + ", %y: " + tensor + ") -> " + tensor + " {\n" +
-                                filled(kSum, "$", tensor) + "  return %r : " + tensor + "\n}",
-                            compiled, error))
-        << error;
-    std::remove(compiled.path.c_str());
-    return compiled.code.substr(compiled.code.find("\n\n") + 2);
+    const std::string code = compiledCode("func.func @f(%x: " + tensor + ", %y: " + tensor + ") -> " + tensor + " {\n" +
+                                          filled(kSum, "$", tensor) + "  return %r : " + tensor + "\n}");
+    return code.substr(code.find("\n\n") + 2);
   };
   for (auto [tensor, load] : {std::pair("tensor<64x1024xf32>", "ld.global.v4.b32"),
                               {"tensor<131072xf16>", ".v4."},

@@ -178,13 +178,7 @@ TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
   EXPECT_NE(many.error.find("at more than three distances"), std::string::npos) << many.error;
 }
 
-static std::string codeFor(const Case &c, const char *target) {
-  Compiled compiled;
-  std::string error;
-  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
-  std::remove(compiled.path.c_str());
-  return compiled.code;
-}
+static std::string codeFor(const Case &c, const char *target) { return compiledCode(textOf(c), target); }
 
 /// A large product has PTX for sm_80, and for sm_90a beside it; a small one, and other generations, the one alone.
 TEST(Wgmma, WhatAModuleHolds) {

@@ -260,13 +260,10 @@ TEST(AttentionPtx, WideTilesFitIntoRegisters) {
         c.after = 0;
       else
         c.bias = "hmn";
-      cuda::Compiled compiled;
-      std::string error;
-      ASSERT_TRUE(cuda::compileText(textOf(c), compiled, error)) << error;
-      std::remove(compiled.path.c_str());
-      size_t at = compiled.code.find("=== sm_90a\n"); // by itself: there are enough blocks
+      const std::string code = cuda::compiledCode(textOf(c));
+      size_t at = code.find("=== sm_90a\n"); // by itself: there are enough blocks
       ASSERT_NE(at, std::string::npos);
       SCOPED_TRACE(depth);
-      cuda::expectNoSpills(compiled.code.substr(at + 11), 2, depth < 256 ? 168 : 255, {"sm_90a"});
+      cuda::expectNoSpills(code.substr(at + 11), 2, depth < 256 ? 168 : 255, {"sm_90a"});
     }
 }

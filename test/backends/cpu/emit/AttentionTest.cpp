@@ -113,10 +113,7 @@ TEST(Attention, CausalAndSlidingWindows) {
 static std::vector<HostTensor> resultsOf(llvm::StringRef text, llvm::ArrayRef<Feed> feeds, unsigned threads) {
   Program program(text, 2, threads);
   EXPECT_EQ(program.error, "");
-  std::vector<HostTensor> inputs;
-  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
-    inputs.push_back(makeInput(mlir::getElementTypeOrSelf(type), feed));
-  auto outputs = program.run(inputs);
+  auto outputs = program.run(inputsOf(program, feeds));
   EXPECT_TRUE(outputs) << program.error;
   return *outputs;
 }
