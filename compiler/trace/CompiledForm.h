@@ -15,7 +15,7 @@
 
 namespace sinter::inline SINTER_HOST::detail {
 
-/// What all compiled forms of a jitted function share that does not depend on its types.
+/// Code for arguments of one signature, with its sessions. Only `types` knows the C++ types of arguments and result.
 class CompiledForm {
 public:
   std::vector<const TreeOps *> types; // of the arguments, then the result
