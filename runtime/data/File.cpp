@@ -171,6 +171,17 @@ int64_t ByteStream::read(char *to, int64_t room) {
   return count;
 }
 
+int64_t ByteStream::pass(int64_t count) {
+  int64_t passed = 0;
+  for (int64_t part; passed < count; passed += part) {
+    part = std::min(count - passed, static_cast<int64_t>(available().size()));
+    if (part == 0)
+      break;
+    consume(part);
+  }
+  return passed;
+}
+
 void ByteStream::skipMark() {
   if (position != 0)
     return;

@@ -61,6 +61,8 @@ public:
     begin += count;
     position += count;
   }
+  /// Passes up to `count` bytes, as many as there are, and returns how many.
+  int64_t pass(int64_t count);
   /// Passes the mark of UTF-8 that some programs begin a text with, at the beginning. Throws where a mark says that it
   /// is UTF-16 or UTF-32.
   void skipMark();

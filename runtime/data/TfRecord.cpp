@@ -3,7 +3,6 @@
 #include "Crc32c.h"
 #include "StreamRecords.h"
 #include <algorithm>
-#include <array>
 
 using namespace sinter::data;
 
@@ -76,12 +75,7 @@ public:
         return false;
     } catch (const Error &) {
       number += frame.passes > 0;
-      for (int64_t left = frame.passes, part; left > 0; left -= part) {
-        part = std::min(left, static_cast<int64_t>(stream.available().size()));
-        if (part == 0)
-          break;
-        stream.consume(part);
-      }
+      stream.pass(frame.passes);
       throw;
     }
     if (frame.isGood)
@@ -186,14 +180,7 @@ private:
     number += bytes > 0;
     int64_t held = std::min(bytes, end - begin);
     begin += held;
-    offset += held;
-    std::array<char, 1 << 14> passed;
-    for (int64_t left = bytes - held, got; left > 0; left -= got) {
-      got = stream.read(passed.data(), std::min(left, static_cast<int64_t>(passed.size())));
-      if (got == 0)
-        break;
-      offset += got;
-    }
+    offset += held + stream.pass(bytes - held);
   }
 
   /// Reads until `count` bytes lie behind `begin`, or as many as come. A new block begins with what is left of the old.
