@@ -228,3 +228,17 @@ static LogicalResult simplifyPow(PowOp op, PatternRewriter &rewriter) {
 void PowOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add(simplifyPow);
 }
+
+bool sinter::keepsOrderOfBytes(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<ConvertOp>(op)) {
+    Type from = getElementTypeOrSelf(op->getOperand(0)), to = getElementTypeOrSelf(value);
+    bool isWider = from.isInteger(8) && to.isInteger(32) && !to.isUnsignedInteger();
+    bool isReal = isa<FloatType>(to) && (from.isInteger(8) || (from.isInteger(32) && !from.isUnsignedInteger()));
+    return isWider || isReal;
+  }
+  constexpr double most = 1 << 20; // with a byte in 32 bits nothing wraps
+  std::optional<double> number =
+      isa_and_nonnull<AddOp, SubOp, MulOp>(op) ? uniformValue(op->getOperand(1)) : std::nullopt;
+  return number && std::abs(*number) < most && (!isa<MulOp>(op) || (*number > 0 && isFloat(value)));
+}

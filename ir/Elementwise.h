@@ -15,6 +15,10 @@ namespace sinter {
 mlir::Value buildConvert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type from,
                          mlir::Type to);
 
+/// True where a greater first operand of the op that gives `value` gives no smaller element of it, if it was made of
+/// bytes: their conversion to wider numbers, and sums and positive products of those with one number.
+bool keepsOrderOfBytes(mlir::Value value);
+
 } // namespace sinter
 
 #endif

@@ -349,9 +349,9 @@ struct PoolNarrow : OpRewritePattern<ReduceWindowOp> {
       return b.notifyMatchFailure(op, "no greatest number of windows that all hold an element");
     SmallVector<Operation *> chain; // the last one first
     Value source = op.getOperand();
-    while (Operation *widen = keepsOrder(source)) {
-      chain.push_back(widen);
-      source = widen->getOperand(0);
+    while (keepsOrderOfBytes(source) && source.hasOneUse()) {
+      chain.push_back(source.getDefiningOp());
+      source = chain.back()->getOperand(0);
     }
     if (chain.empty() || !tensorTypeOf(source).getElementType().isInteger(8))
       return b.notifyMatchFailure(op, "its operand is not made of bytes");
@@ -374,25 +374,6 @@ struct PoolNarrow : OpRewritePattern<ReduceWindowOp> {
     }
     b.replaceOp(op, value);
     return success();
-  }
-
-private:
-  /// The op that gives `value` alone, if greater operands give no smaller results.
-  static Operation *keepsOrder(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !value.hasOneUse())
-      return nullptr;
-    if (isa<ConvertOp>(op)) {
-      Type from = tensorTypeOf(op->getOperand(0)).getElementType(), to = tensorTypeOf(value).getElementType();
-      bool isWider = from.isInteger(8) && to.isInteger(32) && !to.isUnsignedInteger();
-      bool isReal = isa<FloatType>(to) && (from.isInteger(8) || (from.isInteger(32) && !from.isUnsignedInteger()));
-      return isWider || isReal ? op : nullptr;
-    }
-    constexpr double most = 1 << 20; // with a byte in 32 bits nothing wraps
-    std::optional<double> number = isa<AddOp, SubOp, MulOp>(op) ? uniformValue(op->getOperand(1)) : std::nullopt;
-    if (!number || !(std::abs(*number) < most))
-      return nullptr;
-    return isa<MulOp>(op) && !(*number > 0 && isFloat(value)) ? nullptr : op;
   }
 };
 
