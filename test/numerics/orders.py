@@ -5,17 +5,11 @@
 Sorts and greatest elements against NumPy's stable sort, values and positions to the bit: lengths around those at which the method changes, in all types, along first,
 middle and last axes, in both directions, of sizes that are known and unknown. Values are random, few distinct ones, all alike, in order already, and floats' borders:
 NaN with payloads, infinities, zeros of both signs, denormals."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "ui8": np.uint8, "i16": np.int16, "ui16": np.uint16, "i32": np.int32, "ui32": np.uint32,
          "i64": np.int64, "ui64": np.uint64, "i1": np.bool_}
@@ -88,6 +82,9 @@ class Case:
             op = f"sinter.top_k %x, %k {{axis = {self.axis}, largest = {str(self.descending).lower()}}} : ({x}, tensor<i64>) -> ({y}, {p})"
         return (f'func.func @{self.name}({arguments}) -> ({y} {{sinter.name = "y"}}, {p} {{sinter.name = "p"}}) {{\n{k}  %y, %p = {op}\n  return %y, %p : {y}, {p}\n}}\n')
 
+    def __str__(self):
+        return f"{self.kind} {self.shape} along {self.axis}, {'down' if self.descending else 'up'}, {self.kept} kept, known {self.known}"
+
     def run(self, sessions):
         expected = order(self.x, self.axis, self.descending)
         if self.kept is not None:
@@ -103,22 +100,8 @@ class Case:
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     rng = np.random.default_rng(11)
-    cases = [Case(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))]
-    runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
-    for number, (level, optimized) in enumerate([(level, "-O2") for level in chosen or levels.runnable()] + [("native", "-O0")]):
-        own = cases if chosen else cases[number::2 if (level, optimized) == ("native", "-O2") else 9]
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/m.mlir", "w") as file:
-                file.write("".join(case.text() for case in own))
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
-            for case in own:
-                runs += 1
-                if not case.run(sessions):
-                    wrong += 1
-                    print(f"{level} {optimized}: {case.kind} {case.shape} along {case.axis}, {'down' if case.descending else 'up'}, {case.kept} kept, known {case.known}")
-    print(f"{runs} orders, {wrong} wrong")
-    sys.exit(wrong > 0)
+    all_cases = [Case(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))]
+    cases.check(build, chosen, all_cases, strides=(2, 9), noun="orders")
 
 
 main()

@@ -4,17 +4,11 @@
 
 Distinct elements, and boxes that stay after others suppress them, against NumPy to the bit. Lengths are around those at which orders change their method, known and unknown; numbers are random, of few
 values, NaN with payloads and zeros of both signs. Boxes have ties among scores, scores that are NaN, corners in any order, no area, and all numbers that may stay around those of a vector's lanes."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 TYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "ui16": np.uint16, "i64": np.int64, "i1": np.bool_}
 LENGTHS = [0, 1, 2, 17, 64, 129, 256, 257, 1000, 2500]
@@ -46,6 +40,9 @@ class Distinct:
         named = ", ".join(f'{t} {{sinter.name = "{n}"}}' for t, n in zip(types, "yfic"))
         return (f'func.func @{self.name}(%x: {x} {{sinter.name = "x"}}) -> ({named}) {{\n  %r:4 = sinter.unique %x {{axis = {self.axis}, sorted = {str(self.isSorted).lower()}}} : '
                 f"({x}) -> ({', '.join(types)})\n  return %r#0, %r#1, %r#2, %r#3 : {', '.join(types)}\n}}\n")
+
+    def __str__(self):
+        return f"distinct {self.kind} of {self.x.shape}, sorted {self.isSorted}, known {self.known}"
 
     def run(self, sessions):
         x = self.x.ravel()
@@ -90,6 +87,9 @@ class Boxes:
         return (f"func.func @{self.name}({arguments}) -> (tensor<?x3xi64> {{sinter.name = \"r\"}}) {{\n  %r = sinter.non_max_suppression %b, %s, %m, %t, %l "
                 f"{{center_point_box = {str(self.center).lower()}}} : ({', '.join(types)}) -> tensor<?x3xi64>\n  return %r : tensor<?x3xi64>\n}}\n")
 
+    def __str__(self):
+        return f"{vars(self)}"[:600]
+
     def corners(self, box):
         if self.center:
             half = np.float32(0.5)
@@ -122,22 +122,8 @@ class Boxes:
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     rng = np.random.default_rng(5)
-    cases = [Distinct(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))] + [Boxes(i, rng) for i in range(60)]
-    runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
-    for number, (level, optimized) in enumerate([(level, "-O2") for level in chosen or levels.runnable()] + [("native", "-O0")]):
-        own = cases if chosen else cases[number::2 if (level, optimized) == ("native", "-O2") else 9]
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/m.mlir", "w") as file:
-                file.write("".join(case.text() for case in own))
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
-            for case in own:
-                runs += 1
-                if not case.run(sessions):
-                    wrong += 1
-                    print(f"{level} {optimized}: {vars(case) if isinstance(case, Boxes) else (case.kind, case.x.shape, case.isSorted, case.known)}"[:600])
-    print(f"{runs} selections, {wrong} wrong")
-    sys.exit(wrong > 0)
+    all_cases = [Distinct(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))] + [Boxes(i, rng) for i in range(60)]
+    cases.check(build, chosen, all_cases, strides=(2, 9), noun="selections")
 
 
 main()

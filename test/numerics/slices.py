@@ -4,17 +4,11 @@
 
 scatter_nd of slices against NumPy, to the bit: all ways to combine, types of all widths, slices of whole vectors and not, of one, two and unknown axes, places that several updates go to,
 in their order. Sums of floats are of small whole numbers, so that no order rounds."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "ui16": np.uint16, "i32": np.int32, "i64": np.int64, "i1": np.bool_}
 COMBINE = {"set": lambda old, new: new, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
@@ -44,6 +38,9 @@ class Case:
         return (f'func.func @{self.name}(%x: {x} {{sinter.name = "x"}}, %i: {i} {{sinter.name = "i"}}, %u: {u} {{sinter.name = "u"}}) -> ({x} {{sinter.name = "y"}}) {{\n'
                 f'  %y = "sinter.scatter_nd"(%x, %i, %u) <{{combiner = #sinter<combiner {self.how}>}}> : ({x}, {i}, {u}) -> {x}\n  return %y : {x}\n}}\n')
 
+    def __str__(self):
+        return f"{self.how} of {self.kind} {self.u.shape} to {self.x.shape}, known {self.known}"
+
     def run(self, sessions):
         expected = self.x.copy()
         for place, update in zip(map(tuple, self.i), self.u):
@@ -54,22 +51,8 @@ class Case:
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     rng = np.random.default_rng(7)
-    cases = [Case(i, rng) for i in range(4 * len(TYPES) * len(COMBINE))]
-    runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
-    for number, (level, optimized) in enumerate([(level, "-O2") for level in chosen or levels.runnable()] + [("native", "-O0")]):
-        own = cases if chosen else cases[number::5]
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/m.mlir", "w") as file:
-                file.write("".join(case.text() for case in own))
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
-            for case in own:
-                runs += 1
-                if not case.run(sessions):
-                    wrong += 1
-                    print(f"{level} {optimized}: {case.how} of {case.kind} {case.u.shape} to {case.x.shape}, known {case.known}")
-    print(f"{runs} scatters, {wrong} wrong")
-    sys.exit(wrong > 0)
+    all_cases = [Case(i, rng) for i in range(4 * len(TYPES) * len(COMBINE))]
+    cases.check(build, chosen, all_cases, strides=(5, 5), noun="scatters")
 
 
 main()

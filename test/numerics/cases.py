@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs cases that are each a function of one module, at all levels of CPUs that this machine runs, and at -O0."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import levels
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+import sinter_runtime
+
+
+def check(build, chosen, cases, strides, noun):
+    """Prints how many runs were wrong, and exits with 1 if any was. A case has a `name`, the `text()` of its function, `run(sessions)`, which is true where results are right, and words
+    about itself (str). All cases run on the targets that are `chosen`; without any, one of `strides[0]` at native -O2 and one of `strides[1]` elsewhere."""
+    runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
+    for number, (level, optimized) in enumerate([(level, "-O2") for level in chosen or levels.runnable()] + [("native", "-O0")]):
+        own = cases if chosen else cases[number::strides[(level, optimized) != ("native", "-O2")]]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/m.mlir", "w") as file:
+                file.write("".join(case.text() for case in own))
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
+            for case in own:
+                runs += 1
+                if not case.run(sessions):
+                    wrong += 1
+                    print(f"{level} {optimized}: {case}")
+    print(f"{runs} {noun}, {wrong} wrong")
+    sys.exit(wrong > 0)
