@@ -40,11 +40,6 @@ using namespace sinter::cpu;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
-static int64_t constantOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
-  expr = dims.resolve(expr);
-  return expr.isConstant() ? expr.constant() : otherwise;
-}
-
 namespace {
 /// How the result's axes are walked.
 struct ResultAxes {
@@ -91,7 +86,7 @@ public:
 private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
-  int64_t constantOr(DimExpr expr, int64_t otherwise) { return ::constantOr(dims, expr, otherwise); }
+  int64_t constantOr(DimExpr expr, int64_t otherwise) { return cpu::constantOr(dims, expr, otherwise); }
   void emitStrip(Value base, Value columnBegin);
   void copyRows(Value begin, Value end, Value lhsBase);
   std::pair<Value, Value> findColumns(Value group, Value batch, Value rhsBase);

@@ -292,14 +292,10 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
 }
 
 int64_t ContractionPlan::blockSteps(KernelSpec &spec) const {
-  auto constantOf = [&](DimExpr size) {
-    size = spec.dims.resolve(size);
-    return size.isConstant() ? size.constant() : 0;
-  };
   constexpr int64_t fewest = 32; // of few rows panels are read few times
   bool walksBlocks = packed && !copiesRows && !form.isTiled() && !form.headers() && form.sumsByBlocks() &&
-                     !spec.kernel.getZeros() && constantOf(rows) > fewest;
-  int64_t steps = constantOf(form.words(spec.dims, k)), chain = form.stepsOfBlock(kProductBlock);
+                     !spec.kernel.getZeros() && constantOr(spec.dims, rows, 0) > fewest;
+  int64_t steps = constantOr(spec.dims, form.words(spec.dims, k), 0), chain = form.stepsOfBlock(kProductBlock);
   int64_t stepBytes = spec.target().panelBytes / widthOf(form.sum) * form.kPack * widthOf(form.b);
   int64_t fast = spec.target().l2Bytes;
   if (!walksBlocks || steps * stepBytes < fast / 8)
@@ -324,24 +320,21 @@ int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   if (copiesRows && !copiesOnce)
     return costs.contractionMacs;
   DimContext &dims = spec.dims;
-  auto sizeOr = [&](DimExpr size, int64_t otherwise) {
-    size = dims.resolve(size);
-    return size.isConstant() ? size.constant() : otherwise;
-  };
   // The right operand comes once for each block of rows, mostly from beyond the second-level cache, and the block's
   // rows of lhs come once for each group of columns. So a block fills half of that cache, whatever k is, and rows that
   // nearly fit are one block.
   int64_t width = widthOf(form.a), fast = spec.target().l2Bytes, most = fast / 2 / width * tileColumns;
-  int64_t lhsElements = sizeOr(dims.mul(rows, k), 0), ofAllRows = lhsElements * tileColumns;
+  int64_t lhsElements = constantOr(dims, dims.mul(rows, k), 0), ofAllRows = lhsElements * tileColumns;
   if (lhsElements * width <= fast / 4 * 3)
     most = std::max(most, ofAllRows);
   if (int64_t steps = blockSteps(spec)) {
     // What stays is a block of steps of these rows, their sums, and two panels' blocks.
-    int64_t stepBytes = form.kPack * width, sumBytes = std::min(sizeOr(columns, 0), kBlockColumns) * widthOf(form.sum);
+    int64_t stepBytes = form.kPack * width,
+            sumBytes = std::min(constantOr(dims, columns, 0), kBlockColumns) * widthOf(form.sum);
     int64_t left = fast / 4 * 3 - 2 * steps * tileColumns * form.kPack * widthOf(form.b);
-    most = std::max<int64_t>(left, 0) / (steps * stepBytes + sumBytes) * sizeOr(k, 0) * tileColumns;
+    most = std::max<int64_t>(left, 0) / (steps * stepBytes + sumBytes) * constantOr(dims, k, 0) * tileColumns;
   }
   DimExpr groups = dims.mul(dims.product(batches), dims.ceilDiv(columns, dims.constant(tileColumns)));
-  int64_t blocks = llvm::divideCeil(costs.parallelChunks, std::max<int64_t>(sizeOr(groups, 1), 1));
+  int64_t blocks = llvm::divideCeil(costs.parallelChunks, std::max<int64_t>(constantOr(dims, groups, 1), 1));
   return std::max(costs.contractionMacs, std::min(most, (lhsElements ? ofAllRows : most) / blocks));
 }

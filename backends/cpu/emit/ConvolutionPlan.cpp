@@ -10,11 +10,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-int64_t sinter::cpu::sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
-  expr = dims.resolve(expr);
-  return expr.isConstant() ? expr.constant() : otherwise;
-}
-
 ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), shape(spec, op) {
   std::string refusal;
   product = *productFormOf(spec, op, refusal);
@@ -85,7 +80,7 @@ bool ConvolutionForm::canSkip(const Target &target) const {
 /// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride
 /// of 1 those of several rows are one run of padded pixels.
 static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64_t outWidth) {
-  int64_t paddedWidth = sizeOr(dims, shape.paddedWidth, 0);
+  int64_t paddedWidth = constantOr(dims, shape.paddedWidth, 0);
   if (shape.strideH != 1 || shape.strideW != 1 || paddedWidth == 0 || outWidth > kTileRows)
     return 1;
   return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
@@ -93,8 +88,8 @@ static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64
 
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
-  int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
-          outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
+  int64_t outWidth = constantOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
+          outHeight = constantOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
   if (form.product.isTiled()) {
     bool isNarrow = outWidth != ShapedType::kDynamic && outWidth <= kTileRows;
     int64_t high = 1;
@@ -137,7 +132,7 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   DimContext &dims = spec.dims;
   const ConvolutionShape &shape = form.shape;
   int64_t taps = shape.kernelH * shape.kernelW * form.groupIn;
-  int64_t results = sizeOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
+  int64_t results = constantOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
   if (results == 0)
     return costs.convolutionMacs;
   int64_t all = results * shape.outChannels * taps;
@@ -145,7 +140,7 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   if (shape.needsCopy) {
     int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
     int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
-    least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
+    least = std::max(least, rows * constantOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
   }
   int64_t most = costs.convolutionMacs;
   bool isTiled = form.product.isTiled();
@@ -182,7 +177,7 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
   bool isTiled = form.product.isTiled();
   auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise, int64_t rows) {
-    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, rows));
+    return std::max(chosen, std::clamp<int64_t>(constantOr(spec.dims, size, otherwise), 1, rows));
   };
   int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
   plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));

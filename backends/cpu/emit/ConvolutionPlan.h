@@ -48,9 +48,6 @@ struct ConvolutionTile {
   int64_t high, wide, vectors;
 };
 
-/// The size, or `otherwise` where only running tells it.
-int64_t sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise);
-
 } // namespace sinter::cpu
 
 #endif

@@ -93,6 +93,11 @@ Value KernelFunction::materialize(DimExpr expr) {
   return value;
 }
 
+int64_t sinter::cpu::constantOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
+  expr = dims.resolve(expr);
+  return expr.isConstant() ? expr.constant() : otherwise;
+}
+
 Dims sinter::cpu::stridesOf(KernelSpec &spec, unsigned value, ArrayRef<DimExpr> sizes) {
   return spec.dims.strides(sizes, spec.kernel.stridesOf(value));
 }

@@ -21,6 +21,9 @@ namespace sinter::cpu {
 /// innermost 1; where it lies in a part of a larger buffer, that buffer's.
 Dims stridesOf(KernelSpec &spec, unsigned value, llvm::ArrayRef<DimExpr> sizes);
 
+/// A size, or `otherwise` where only running tells it.
+int64_t constantOr(DimContext &dims, DimExpr expr, int64_t otherwise);
+
 /// The function under construction. The insertion point starts in its entry block; `finish` adds the return.
 class KernelFunction {
 public:

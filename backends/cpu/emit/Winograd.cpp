@@ -72,11 +72,6 @@ Packing sinter::cpu::packWinograd(KernelSpec &spec, unsigned input) {
 
 //===- what is chosen --------------------------------------------------------------------------------------===//
 
-static int64_t constantOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
-  expr = dims.resolve(expr);
-  return expr.isConstant() ? expr.constant() : otherwise;
-}
-
 namespace {
 struct WinogradForm {
   WinogradForm(KernelSpec &spec, ConvolutionOp op);
