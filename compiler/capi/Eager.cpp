@@ -8,14 +8,13 @@
 // gives the same bits.
 
 #include "compiler/capi/EagerGradient.h"
+#include "compiler/capi/EagerKernels.h"
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Moves.h"
 #include "compiler/capi/Public.h"
 #include "ir/Dialect.h"
 #include "ir/Shapes.h"
 #include "ir/reference/Evaluator.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include <atomic>
 #include <cstdlib>
@@ -25,42 +24,14 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::capi;
+using namespace sinter::capi::eager;
 
 /// Elements up to which ops that move elements are evaluated, and from which kernels get threads.
 static constexpr int64_t kEvaluatedElements = 4096, kThreadedElements = 65536;
-/// Shapes that are remembered, all forgotten when there are more (as kernels are above jitLimit), and threaded sessions
-/// that are kept.
-static constexpr size_t kMaxPlans = 16384, kMaxThreadedSessions = 8;
-/// Kernels that have code.
-static std::atomic<int64_t> numKernels{0};
+/// Shapes that are remembered, all forgotten when there are more (as kernels are above jitLimit).
+static constexpr size_t kMaxPlans = 16384;
 
 namespace {
-struct Call {
-  StringRef op;
-  ArrayRef<sinter_tensor> operands; // dtype 0: left out
-  ArrayRef<sinter_attr> attrs;
-  ArrayRef<std::vector<int32_t>> levels = {}; // of derivatives, as EagerDerivative says
-  size_t own = operands.size();               // operands that are the op's
-  const EagerDevice *device = nullptr;        // null: the host
-  ArrayRef<const ThereTensor *> there = {};   // of a device: the operands that lie there, null for the others
-};
-
-/// A compiled op; made by the first who needs it.
-struct Kernel {
-  std::mutex making;
-  bool made = false;
-  sinter_status_code status = SINTER_OK;
-  std::string error;
-  sinter_module *module = nullptr;
-  SmallVector<bool> reads; // of a derivative: per operand that is not left out
-  std::mutex lock;
-  std::vector<sinter_session *> idle, idleThreaded;
-
-  Kernel() = default;
-  Kernel(const Kernel &) = delete;
-  ~Kernel();
-};
-
 /// What is known about one list of shapes.
 struct Plan {
   bool exact = false;             // the kernel is for these sizes only
@@ -74,7 +45,7 @@ struct Cache {
   std::shared_mutex lock;
   llvm::StringMap<std::shared_ptr<Plan>> plans;
   llvm::StringMap<std::shared_ptr<Kernel>> kernels;
-  std::atomic<int64_t> hits{0}, compiles{0};
+  std::atomic<int64_t> hits{0};
 };
 
 /// A graph that this thread uses over and over.
@@ -99,231 +70,16 @@ static Cache &cache() {
 
 void capi::eagerCounts(int64_t &hits, int64_t &compiles) {
   hits = cache().hits;
-  compiles = cache().compiles;
+  compiles = Kernel::compiles();
 }
 
-//===- keys ------------------------------------------------------------------------------------------===//
-
-using Key = llvm::SmallString<256>;
-
-static void addBytes(Key &key, const void *bytes, size_t count) {
-  key.append(StringRef(static_cast<const char *>(bytes), count));
-}
-template <typename T> static void addNumber(Key &key, T value) { addBytes(key, &value, sizeof value); }
-static void addText(Key &key, StringRef text) {
-  addNumber(key, static_cast<uint32_t>(text.size()));
-  key += text;
-}
-
-/// Everything about a call but its operands. Attributes that have no valid form give a key that no call is stored
-/// under.
-static void addOp(Key &key, const Call &call) {
-  if (call.device)
-    addText(key, (call.op + " on " + call.device->name).str());
-  else
-    addText(key, call.op);
-  addNumber(key, static_cast<uint32_t>(call.attrs.size()));
-  addNumber(key, static_cast<uint32_t>(call.levels.size()));
-  for (const std::vector<int32_t> &level : call.levels) {
-    addNumber(key, static_cast<uint32_t>(level.size()));
-    addBytes(key, level.data(), level.size() * sizeof(int32_t));
-  }
-  for (const sinter_attr &attr : call.attrs) {
-    addText(key, attr.name ? attr.name : "");
-    addNumber(key, attr.kind);
-    auto count = static_cast<size_t>(std::max(attr.count, 0));
-    switch (attr.kind) {
-    case SINTER_ATTR_STRING:
-      addText(key, attr.string ? attr.string : "");
-      break;
-    case SINTER_ATTR_I64S:
-    case SINTER_ATTR_F64S:
-      addNumber(key, attr.count);
-      if (attr.i64s)
-        addBytes(key, attr.i64s, count * 8);
-      break;
-    case SINTER_ATTR_BOOLS:
-      addNumber(key, attr.count);
-      if (attr.bools)
-        addBytes(key, attr.bools, count);
-      break;
-    case SINTER_ATTR_STRINGS:
-      addNumber(key, attr.count);
-      for (size_t k = 0; attr.strings && k < count; ++k)
-        addText(key, attr.strings[k] ? attr.strings[k] : "");
-      break;
-    case SINTER_ATTR_TYPE:
-      if (attr.type) {
-        addNumber(key, attr.type->dtype);
-        addNumber(key, attr.type->rank);
-        if (attr.type->rank >= 0 && attr.type->rank <= SINTER_MAX_RANK)
-          addBytes(key, attr.type->dims, static_cast<size_t>(attr.type->rank) * sizeof(int64_t));
-      }
-      break;
-    default:
-      addNumber(key, attr.i64);
-    }
-  }
-}
-
-/// Each operand's dtype and, by `size(operand, axis)`, its sizes.
-template <typename Size> static void addOperands(Key &key, const Call &call, Size size) {
-  for (const sinter_tensor &tensor : call.operands) {
-    addNumber(key, tensor.dtype);
-    if (!tensor.dtype)
-      continue;
-    addNumber(key, tensor.rank);
-    for (int32_t axis = 0; axis < tensor.rank; ++axis)
-      addNumber(key, size(tensor.dims[axis]));
-  }
-}
-
-namespace {
-/// The sizes of a class: 1 is itself, equal others are one symbol.
-struct SizeClass {
-  SmallVector<int64_t> seen;
-  int64_t operator()(int64_t size) {
-    if (size == 1)
-      return 1;
-    auto it = llvm::find(seen, size);
-    if (it == seen.end()) {
-      seen.push_back(size);
-      return -static_cast<int64_t>(seen.size());
-    }
-    return -1 - static_cast<int64_t>(it - seen.begin());
-  }
-};
-} // namespace
-
-//===- making ----------------------------------------------------------------------------------------===//
-
-/// Records the op in `graph` on arguments of the sizes that `size` gives; on success the function is still open.
-template <typename Size>
-static sinter_status_code recordOp(sinter_graph &graph, const Call &call, Size size,
-                                   SmallVectorImpl<sinter_value> &results) {
-  SmallVector<sinter_value_type> types;
-  ArrayRef<sinter_tensor> own = call.operands.take_front(call.own);
-  for (const sinter_tensor &tensor : own) {
-    if (!tensor.dtype)
-      continue;
-    sinter_value_type type = {tensor.dtype, tensor.rank, {}};
-    for (int32_t axis = 0; axis < tensor.rank; ++axis)
-      type.dims[axis] = size(tensor.dims[axis]);
-    types.push_back(type);
-  }
-  SmallVector<sinter_value> arguments(types.size()), operands;
-  if (sinter_status_code status = graph.begin(call.op.str().c_str(), static_cast<int32_t>(types.size()), types.data(),
-                                              nullptr, arguments.data()))
-    return status;
-  size_t next = 0;
-  for (const sinter_tensor &tensor : own)
-    operands.push_back(tensor.dtype ? arguments[next++] : 0);
-  results.assign(16, 0);
-  int32_t count = 0;
-  sinter_status_code status = graph.record(call.op, operands, call.attrs, 16, results.data(), &count);
-  results.resize(status ? 0 : static_cast<size_t>(count));
-  return status;
-}
-
-/// Replaces a function by its derivative with respect to `wrt`, which gives gradients only.
-static sinter_status_code differentiate(sinter_graph &graph, ArrayRef<int32_t> wrt, int32_t &function) {
-  sinter_gradient_options options = {};
-  options.struct_size = sizeof options;
-  options.mode = SINTER_VJP;
-  int32_t made = 0;
-  if (sinter_status_code status =
-          sinter_graph_gradient(&graph, function, static_cast<int32_t>(wrt.size()), wrt.data(), &options, &made))
-    return status;
-  graph.functions[static_cast<size_t>(function)].op.setPrivate();
-  sinter_graph::Function &derivative = graph.functions[static_cast<size_t>(made)];
-  func::FuncOp op = derivative.op;
-  Block &block = op.getBody().front();
-  auto values = static_cast<unsigned>(derivative.outputs.size() - wrt.size());
-  block.getTerminator()->eraseOperands(0, values);
-  derivative.outputs.erase(derivative.outputs.begin(), derivative.outputs.begin() + values);
-  derivative.outputNames.erase(derivative.outputNames.begin(), derivative.outputNames.begin() + values);
-  SmallVector<DictionaryAttr> attributes;
-  op.getAllResultAttrs(attributes);
-  op.setFunctionType(
-      FunctionType::get(op.getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
-  op.setAllResultAttrs(ArrayRef(attributes).drop_front(values));
-  SmallVector<Operation *> ops;
-  for (Operation &inner : block.without_terminator())
-    ops.push_back(&inner);
-  for (Operation *inner : llvm::reverse(ops))
-    if (isOpTriviallyDead(inner))
-      graph.bury(inner);
-  function = made;
-  return SINTER_OK;
-}
-
-/// Records the op, or its derivative, as function `function` of `graph`.
-template <typename Size>
-static sinter_status_code recordFunction(sinter_graph &graph, const Call &call, Size size, int32_t &function) {
-  SmallVector<sinter_value> results;
-  if (sinter_status_code status = recordOp(graph, call, size, results))
-    return status;
-  if (sinter_status_code status = graph.end(static_cast<int32_t>(results.size()), results.data(), nullptr, &function))
-    return status;
-  for (const std::vector<int32_t> &wrt : call.levels)
-    if (sinter_status_code status = differentiate(graph, wrt, function))
-      return status;
-  return SINTER_OK;
-}
-
-template <typename Size>
-static sinter_status_code compileKernel(const Call &call, Size size, unsigned numSymbols, Kernel &kernel) {
-  sinter_graph graph;
-  for (unsigned k = 0; k < numSymbols; ++k) {
-    sinter_dim dim;
-    sinter_graph_symbol(&graph, ("n" + std::to_string(k)).c_str(), &dim);
-  }
-  int32_t function = 0;
-  if (sinter_status_code status = recordFunction(graph, call, size, function))
-    return status;
-  kernel.reads.clear();
-  if (!call.levels.empty())
-    for (Value argument : graph.functions[static_cast<size_t>(function)].op.getArguments())
-      kernel.reads.push_back(!argument.use_empty());
-  sinter_compile_options options = {};
-  options.struct_size = sizeof options;
-  options.threads = 1;
-  options.device = call.device ? call.device->name.c_str() : nullptr;
-  return sinter_graph_compile(&graph, &options, &kernel.module);
-}
-
-/// Compiles the kernel if nobody has yet, for all sizes of the call's class, or with `exact` for the call's own only.
-static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exact) {
-  std::lock_guard<std::mutex> guard(kernel.making);
-  if (kernel.made)
-    return kernel.status ? fail(kernel.status, kernel.error) : SINTER_OK;
-  SizeClass classOf, all;
-  for (const sinter_tensor &tensor : call.operands)
-    for (int32_t axis = 0; tensor.dtype && axis < tensor.rank; ++axis)
-      all(tensor.dims[axis]);
-  ++cache().compiles;
-  sinter_status_code status =
-      exact ? compileKernel(
-                  call, [](int64_t size) { return size; }, 0, kernel)
-            : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), kernel);
-  // What memory, files or descriptors did not allow may go well the next time.
-  if (status != SINTER_OK && status != SINTER_INVALID_ARGUMENT && status != SINTER_UNSUPPORTED &&
-      status != SINTER_INTERNAL)
-    return status;
-  kernel.status = status;
-  kernel.error = status ? sinter_last_error() : "";
-  kernel.made = true;
-  numKernels += !status;
-  return status;
-}
+//===- plans -----------------------------------------------------------------------------------------===//
 
 /// The kernel of the call's class, which may have no code yet.
 static std::shared_ptr<Kernel> kernelOfClass(const Call &call) {
-  Key key;
-  addOp(key, call);
-  addOperands(key, call, SizeClass());
+  Key key = keyOfClass(call);
   std::lock_guard<std::shared_mutex> guard(cache().lock);
-  if (numKernels >= jitLimit() || cache().kernels.size() >= kMaxPlans) {
+  if (Kernel::count() >= jitLimit() || cache().kernels.size() >= kMaxPlans) {
     cache().plans.clear(); // who runs one of them holds it
     cache().kernels.clear();
   }
@@ -340,7 +96,7 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   SmallVector<sinter_value> results;
   sinter_mark outside = {};
   outside.values = 1;
-  sinter_status_code status = recordOp(graph, call, [](int64_t size) { return size; }, results);
+  sinter_status_code status = recordOp(graph, call, results);
   int64_t elements = 0;
   bool moves = false;
   plan = std::make_shared<Plan>();
@@ -402,7 +158,7 @@ static bool isReference() {
 static sinter_status_code evaluateDerivative(const Call &call, std::span<sinter_tensor> outputs) {
   sinter_graph graph;
   int32_t function = 0, count = 0;
-  if (sinter_status_code status = recordFunction(graph, call, [](int64_t size) { return size; }, function))
+  if (sinter_status_code status = recordFunction(graph, call, function))
     return status;
   SmallVector<sinter_tensor> present;
   for (const sinter_tensor &tensor : call.operands)
@@ -418,7 +174,7 @@ static sinter_status_code evaluate(const Call &call, sinter_tensor *outputs) {
   SmallVector<sinter_value> results;
   sinter_mark outside = {};
   outside.values = 1;
-  sinter_status_code status = recordOp(graph, call, [](int64_t size) { return size; }, results);
+  sinter_status_code status = recordOp(graph, call, results);
   if (!status) {
     SmallVector<HostTensor> operands;
     for (const sinter_tensor &tensor : call.operands)
@@ -435,21 +191,7 @@ static sinter_status_code evaluate(const Call &call, sinter_tensor *outputs) {
   return status;
 }
 
-/// Sessions with threads that lie idle, of all kernels.
-static std::atomic<size_t> idleThreadedSessions{0};
-
-Kernel::~Kernel() {
-  for (sinter_session *session : idle)
-    sinter_session_destroy(session);
-  for (sinter_session *session : idleThreaded) {
-    sinter_session_destroy(session);
-    --idleThreadedSessions;
-  }
-  numKernels -= module != nullptr;
-  sinter_module_close(module);
-}
-
-int64_t capi::eagerKernels() { return numKernels; }
+int64_t capi::eagerKernels() { return Kernel::count(); }
 
 void capi::clearEager() {
   llvm::StringMap<std::shared_ptr<Plan>> plans;
@@ -457,31 +199,6 @@ void capi::clearEager() {
   std::lock_guard<std::shared_mutex> guard(cache().lock);
   std::swap(plans, cache().plans); // who runs one of them holds it
   std::swap(kernels, cache().kernels);
-}
-
-static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_session **session) {
-  {
-    std::lock_guard<std::mutex> guard(kernel.lock);
-    auto &idle = threaded ? kernel.idleThreaded : kernel.idle;
-    if (!idle.empty()) {
-      *session = idle.back();
-      idle.pop_back();
-      idleThreadedSessions -= threaded;
-      return SINTER_OK;
-    }
-  }
-  sinter_session_options options = {};
-  options.struct_size = sizeof options;
-  options.threads = threaded ? 0 : 1;
-  return sinter_session_create(kernel.module, 0, &options, session);
-}
-
-static void giveSession(Kernel &kernel, bool threaded, sinter_session *session) {
-  if (threaded && idleThreadedSessions >= kMaxThreadedSessions)
-    return sinter_session_destroy(session);
-  std::lock_guard<std::mutex> guard(kernel.lock);
-  (threaded ? kernel.idleThreaded : kernel.idle).push_back(session);
-  idleThreadedSessions += threaded;
 }
 
 /// Bytes of `count` elements, two in one where they have 4 bits.
@@ -519,7 +236,7 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
   bool threaded = elements >= kThreadedElements;
   sinter_session *session = nullptr;
   if (!status)
-    status = takeSession(kernel, threaded, &session);
+    status = kernel.take(threaded, &session);
   if (!status)
     status = sinter_session_call(session, static_cast<int32_t>(inputs.size()), inputs.data(),
                                  static_cast<int32_t>(count), outputs);
@@ -536,7 +253,7 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
     owned[k] = true;
   }
   if (session)
-    giveSession(kernel, threaded, session);
+    kernel.give(threaded, session);
   if (!status)
     return SINTER_OK;
   for (size_t k = 0; k < count; ++k) {
@@ -549,8 +266,7 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
 
 /// What is remembered of these exact shapes, null for nothing; `key` becomes their key.
 static std::shared_ptr<Plan> findPlan(const Call &call, Key &key) {
-  addOp(key, call);
-  addOperands(key, call, [](int64_t size) { return size; });
+  key = keyOfSizes(call);
   std::shared_lock<std::shared_mutex> guard(cache().lock);
   auto it = cache().plans.find(key);
   if (it == cache().plans.end())
@@ -568,14 +284,14 @@ static void keepPlan(const Key &key, std::shared_ptr<Plan> plan) {
 
 /// Compiles the plan's kernel where it has no code yet.
 static sinter_status_code settleKernel(const Call &call, const Key &key, std::shared_ptr<Plan> &plan) {
-  sinter_status_code status = makeKernel(*plan->kernel, call, plan->exact);
+  sinter_status_code status = plan->kernel->make(call, plan->exact);
   if (!status || plan->exact)
     return status;
   // some ops want sizes that a class leaves open (a filter's, a tuple's length)
   auto own = std::make_shared<Plan>(*plan);
   own->kernel = std::make_shared<Kernel>();
   own->exact = true;
-  if ((status = makeKernel(*own->kernel, call, true)))
+  if ((status = own->kernel->make(call, true)))
     return status;
   plan = own;
   std::lock_guard<std::shared_mutex> guard(cache().lock);
@@ -617,7 +333,7 @@ static sinter_status_code onHost(const Call &call, size_t count,
 
 static sinter_status_code runThere(Kernel &kernel, const Plan &plan, const Call &call,
                                    std::vector<ThereTensor> &results) {
-  if (!sinter_module_stream(kernel.module)) // the device has no form of any kernel
+  if (!kernel.runsThere()) // the device has no form of any kernel
     return onHost(
         call, plan.outputs.size(),
         [&](const Call &host, sinter_tensor *outputs) { return runKernel(kernel, plan, host, outputs); }, results);
@@ -631,10 +347,10 @@ static sinter_status_code runThere(Kernel &kernel, const Plan &plan, const Call 
       if (sinter_status_code status = makeRoom(*call.device, type, result))
         return status;
   sinter_session *session = nullptr;
-  if (sinter_status_code status = takeSession(kernel, /*threaded=*/false, &session))
+  if (sinter_status_code status = kernel.take(/*threaded=*/false, &session))
     return status;
   sinter_status_code status = callThere(session, std::span(inputs.data(), inputs.size()), results);
-  giveSession(kernel, /*threaded=*/false, session);
+  kernel.give(/*threaded=*/false, session);
   return status;
 }
 
@@ -720,7 +436,7 @@ static sinter_status_code settleDerivative(const EagerDerivative &derivative, co
     return status;
   size_t present = 0;
   for (auto [k, tensor] : llvm::enumerate(call.operands))
-    if (tensor.dtype && plan->kernel->reads[present++] && k < derivative.changed.size() && derivative.changed[k]) {
+    if (tensor.dtype && plan->kernel->reads(present++) && k < derivative.changed.size() && derivative.changed[k]) {
       needsChanged = true;
       return invalid("the gradient of " + call.op + " needs operand " + Twine(k) + ", which was changed in place");
     }
