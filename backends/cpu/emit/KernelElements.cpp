@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/ByteTables.h"
 #include "backends/cpu/emit/JoinParts.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
@@ -117,6 +118,8 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
     return arith::ConstantOp::create(b, loc, element);
   }
   if (auto pointwise = dyn_cast<Pointwise>(op)) {
+    if (std::optional<ByteTable> table = byteTableOf(fn.spec, tensor))
+      return lookUp(fn, *table, load(table->source, index));
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(load(operand, index));
