@@ -3,7 +3,8 @@
 // Depthwise convolution, channels last: lanes are channels. A tile is a few output pixels of one channel vector; the
 // inputs of one filter row are loaded once and used by every pixel that they touch.
 //
-//   chunk     one image, a few output rows (so that their input stays in the second-level cache), all channels
+//   chunk     one image, a few output rows (so that their input stays in the second-level cache), all channels, or some
+//             where rows alone give few chunks: nothing is read twice for that
 //   order     channel vectors, rows, pixels: the input rows of a channel vector stay in the first-level cache from one
 //             output row to the next
 //
@@ -95,7 +96,39 @@ static int64_t chooseChunk(KernelSpec &spec, ConvolutionShape &shape) {
   return std::clamp(rows * rowBytes, usual, std::max(usual, spec.target().l2Bytes / 2));
 }
 
-Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
+/// Output rows of a chunk, of which each but the last of an image has as many.
+static DimExpr rowsOfChunk(DimContext &dims, const ConvolutionShape &shape, int64_t chunkBytes) {
+  ConvolutionOp op = shape.op;
+  int64_t pixelBytes = shape.channels * byteWidth(getElementTypeOrSelf(op.getInput()));
+  DimExpr one = dims.constant(1), bytes = dims.mul(shape.paddedWidth, dims.constant(pixelBytes * shape.strideH));
+  DimExpr most = dims.max(one, dims.floorDiv(dims.constant(chunkBytes), dims.max(bytes, one)));
+  return dims.max(one, dims.ceilDiv(shape.outHeight, dims.max(one, dims.ceilDiv(shape.outHeight, most))));
+}
+
+/// How long all of it takes, if sizes are known, else nothing.
+static std::optional<double> estimateNs(KernelSpec &spec, const ConvolutionShape &shape) {
+  DimExpr results = spec.dims.mul(shape.images, spec.dims.mul(shape.outHeight, shape.outWidth));
+  int64_t count = constantOr(spec.dims, results, -1);
+  if (count < 0)
+    return std::nullopt;
+  return static_cast<double>(count) * shape.channels * shape.kernelH * shape.kernelW / spec.costs().streamedMacsPerNs;
+}
+
+/// Vectors of channels of a chunk: all, unless rows give fewer chunks than threads may share, or than take as long as
+/// waking some threads. A copy of rows would be made again for each part of their channels.
+static int64_t chooseVectors(KernelSpec &spec, ConvolutionShape &shape, const Plan &plan, int64_t vectors) {
+  DimContext &dims = spec.dims;
+  DimExpr rows = rowsOfChunk(dims, shape, plan.chunk.chosen);
+  int64_t blocks = constantOr(dims, dims.mul(shape.images, dims.ceilDiv(shape.outHeight, rows)), 0);
+  std::optional<double> ns = estimateNs(spec, shape);
+  if (blocks == 0 || !ns || (shape.needsCopy && !leavesOutPadding(shape, tilesOf(shape, plan.tile.front().chosen))))
+    return vectors;
+  const CostModel &costs = spec.costs();
+  int64_t chunks = std::min(static_cast<int64_t>(*ns / (4 * costs.inlineNs)), costs.parallelChunks);
+  return llvm::divideCeil(vectors, std::clamp<int64_t>(llvm::divideCeil(chunks, blocks), 1, vectors));
+}
+
+Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr given) {
   Plan plan = planFilter(spec);
   if (!plan.takes())
     return plan;
@@ -109,6 +142,8 @@ Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
     pixels = std::clamp<int64_t>(size, 1, pixels);
   plan.addTile(pixels, kMostPixels);
   plan.setChunk(chooseChunk(spec, shape));
+  int64_t vectors = llvm::divideCeil(shape.channels, lanesOr(given, plan.lanes.chosen));
+  plan.addTile(chooseVectors(spec, shape, plan, vectors), vectors);
   return plan;
 }
 
@@ -268,19 +303,19 @@ EmittedKernel DepthwiseKernel::emit() {
   source = fn.input(convolvedInput(shape.op).getArgNumber());
   filter = fn.input(filterInput(shape.op).getArgNumber());
   DimExpr one = dims.constant(1), stride = dims.constant(shape.strideH);
-  int64_t sourceBytes = shape.channels * widthOf(form.a);
-  DimExpr rowBytes = dims.mul(shape.paddedWidth, dims.constant(sourceBytes * shape.strideH));
-  DimExpr blockRows =
-      dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(rowBytes, one)));
+  DimExpr blockRows = rowsOfChunk(dims, shape, fn.spec.schedule().getChunk());
   DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
   DimExpr inputRows = dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), stride),
                                dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
   copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(shape.channels)));
 
+  int64_t partChannels = fn.spec.schedule().getTile()[1] * lanes, parts = llvm::divideCeil(shape.channels, partChannels);
   Value blockCount = fn.materialize(blocks), rowsOfBlock = fn.materialize(blockRows);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    image = arith::DivUIOp::create(b, chunk, blockCount);
-    Value low = mul(sub(chunk, mul(image, blockCount)), rowsOfBlock);
+    Value block = parts == 1 ? chunk : arith::DivUIOp::create(b, chunk, fn.index(parts));
+    Value firstChannel = mul(sub(chunk, mul(block, fn.index(parts))), fn.index(partChannels));
+    image = arith::DivUIOp::create(b, block, blockCount);
+    Value low = mul(sub(block, mul(image, blockCount)), rowsOfBlock);
     Value high = arith::MinSIOp::create(b, add(low, rowsOfBlock), fn.materialize(shape.outHeight));
     findRows(low, high);
     auto overRows = [&](Value channel, Value mask) {
@@ -290,25 +325,29 @@ EmittedKernel DepthwiseKernel::emit() {
       });
     };
     int64_t wholeChannels = shape.channels / lanes * lanes;
-    if (wholeChannels)
-      fn.loop(fn.index(0), fn.index(wholeChannels), lanes, [&](Value channel) { overRows(channel, nullptr); });
-    if (shape.channels != wholeChannels) {
+    if (wholeChannels) {
+      Value end = arith::MinSIOp::create(b, add(firstChannel, fn.index(partChannels)), fn.index(wholeChannels));
+      fn.loop(firstChannel, end, lanes, [&](Value channel) { overRows(channel, nullptr); });
+    }
+    if (shape.channels == wholeChannels)
+      return;
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstChannel,
+                                         fn.index((parts - 1) * partChannels));
+    fn.ifThen(isLast, [&] {
       auto maskType = VectorType::get({lanes}, b.getI1Type());
       Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(shape.channels - wholeChannels)});
       overRows(fn.index(wholeChannels), mask);
-    }
+    });
   });
   fn.finish();
 
   EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = dims.mul(shape.images, blocks);
+  emitted.chunks = dims.mul(dims.mul(shape.images, blocks), dims.constant(parts));
   if (copies)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(form.row)));
-  DimExpr outputs = dims.resolve(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)));
-  if (outputs.isConstant())
-    emitted.estimatedNs = static_cast<double>(outputs.constant()) * shape.channels * shape.kernelH * shape.kernelW /
-                          fn.spec.costs().streamedMacsPerNs;
+  if (std::optional<double> ns = estimateNs(fn.spec, shape))
+    emitted.estimatedNs = *ns;
   return emitted;
 }
 

@@ -80,37 +80,37 @@ func.func @convolution(%x: tensor<2x9x11x6xf32>, %taps: tensor<3x3x6x40xf32>) ->
     %s = sinter.tanh %p : (tensor<2x4x5x40xf32>) -> tensor<2x4x5x40xf32>
     sinter.yield (%s) : tensor<2x4x5x40xf32>
   }
-  %k12 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [1], chunk = 1, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k12 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [1, 1], chunk = 1, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
     sinter.yield (%s) : tensor<2x9x11x6xf32>
   }
-  %k13 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [11], chunk = 131072, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k13 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [11, 1], chunk = 131072, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
     sinter.yield (%s) : tensor<2x9x11x6xf32>
   }
-  %k14 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [3], chunk = 1000, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k14 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [3, 2], chunk = 1000, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
     sinter.yield (%s) : tensor<2x9x11x6xf32>
   }
-  %k15 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [14], chunk = 600, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k15 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [14, 1], chunk = 600, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
     sinter.yield (%s) : tensor<2x9x11x6xf32>
   }
-  %k16 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [4], chunk = 300, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k16 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [4, 1], chunk = 300, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
     sinter.yield (%s) : tensor<2x9x11x6xf32>
   }
-  %k17 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [7], chunk = 2000, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
+  %k17 = sinter.kernel convolution(%x, %d) {schedule = #sinter.schedule<depthwise, lanes = 4, tile = [7, 1], chunk = 2000, packing = [1]>} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32> {
   ^bb0(%a: tensor<2x9x11x6xf32>, %b: tensor<6x3x3x1xf32>):
     %p = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 6 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<2x9x11x6xf32>, tensor<6x3x3x1xf32>) -> tensor<2x9x11x6xf32>
     %s = sinter.tanh %p : (tensor<2x9x11x6xf32>) -> tensor<2x9x11x6xf32>
