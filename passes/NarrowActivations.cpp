@@ -15,8 +15,12 @@
 // others, as residual connections do, is stored in one form instead of two:
 //
 //   n = convert(h) : bf16   y = dot(n, w)   add(y, h)   ->   add(y, convert(n) : f32)
+//
+// Of two convolutions that are added, as where residual connections change the number of channels, one is stored before
+// the other is computed. It is rounded, too, as the sum of other residual connections is.
 
 #include "ir/Composer.h"
+#include "ir/Contraction.h"
 #include "ir/ElementMoves.h"
 #include "ir/Elementwise.h"
 #include "ir/Precision.h"
@@ -257,6 +261,45 @@ static void shareRounded(Block &block, Type type) {
   }
 }
 
+/// The convolution that `value` is, with its bias and what else is computed element by element from it alone; or null.
+static ConvolutionOp convolutionBehind(Value value) {
+  while (hasOneReader(value)) {
+    Operation *op = value.getDefiningOp();
+    if (auto convolution = dyn_cast_or_null<ConvolutionOp>(op))
+      return convolution;
+    if (!op || !isa<Pointwise>(op))
+      return {};
+    SmallVector<Value> others; // than numbers for each channel, or for all elements
+    for (Value operand : op->getOperands())
+      if (!operand.getDefiningOp<BroadcastOp>() && !matchPattern(operand, m_Constant()))
+        others.push_back(operand);
+    if (others.size() != 1)
+      return {};
+    value = others.front();
+  }
+  return {};
+}
+
+/// Of two convolutions that are added, the first is rounded.
+static void roundAddends(Block &block, Type type) {
+  SmallVector<OpOperand *> addends;
+  for (Operation &op : block) {
+    AddOp add = asSum(&op);
+    if (!add || !elementTypeOf(add.getResult()).isF32())
+      continue;
+    ConvolutionOp left = convolutionBehind(add.getLhs()), right = convolutionBehind(add.getRhs());
+    if (left && right && left->getBlock() == &block && right->getBlock() == &block)
+      addends.push_back(&op.getOpOperand(left->isBeforeInBlock(right) ? 0 : 1));
+  }
+  for (OpOperand *addend : addends) {
+    OpBuilder b(addend->getOwner());
+    b.setInsertionPointAfterValue(addend->get());
+    Composer composer(addend->getOwner()->getLoc(), b);
+    Value rounded = composer.convert(addend->get(), type);
+    addend->set(composer.convert(rounded, composer.getF32Type()));
+  }
+}
+
 class NarrowActivations : public sinter::impl::NarrowActivationsBase<NarrowActivations> {
   using NarrowActivationsBase::NarrowActivationsBase;
 
@@ -265,8 +308,10 @@ class NarrowActivations : public sinter::impl::NarrowActivationsBase<NarrowActiv
     if (!type)
       return;
     if (!replacesStates(getOperation())) {
-      for (Block &block : getOperation().getBody())
+      for (Block &block : getOperation().getBody()) {
         shareRounded(block, type);
+        roundAddends(block, type);
+      }
       return;
     }
     for (Block &block : getOperation().getBody())

@@ -136,4 +136,34 @@ func.func @others_read_the_exact_one(%x: tensor<8x8xf32>) -> (tensor<8x8xbf16>, 
   %0 = sinter.add %e, %h : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %n, %0 : tensor<8x8xbf16>, tensor<8x8xf32>
 }
+
+// Of two convolutions that are added the first is rounded, with its bias.
+// CHECK-LABEL: @first_of_two_convolutions
+// CHECK: sinter.convolution
+// CHECK: sinter.convolution
+// CHECK: %[[FIRST:.*]] = sinter.add
+// CHECK-NEXT: %[[N:.*]] = sinter.convert %[[FIRST]] {element_type = bf16}
+// CHECK-NEXT: %[[W:.*]] = sinter.convert %[[N]] {element_type = f32}
+// CHECK: %[[SECOND:.*]] = sinter.add
+// CHECK: sinter.add %[[SECOND]], %[[W]]
+func.func @first_of_two_convolutions(%x: tensor<1x4x4x8xbf16>, %v: tensor<8x1x1x8xbf16>, %w: tensor<8x1x1x8xbf16>, %b: tensor<8xf32>) -> tensor<1x4x4x8xf32> {
+  %0 = sinter.convolution %x, %v {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x4x4x8xbf16>, tensor<8x1x1x8xbf16>) -> tensor<1x4x4x8xf32>
+  %1 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x4x4x8xbf16>, tensor<8x1x1x8xbf16>) -> tensor<1x4x4x8xf32>
+  %2 = sinter.broadcast %b axes = [3] {type = tensor<1x4x4x8xf32>} : (tensor<8xf32>) -> tensor<1x4x4x8xf32>
+  %3 = sinter.add %0, %2 : (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  %4 = sinter.add %1, %2 : (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  %5 = sinter.add %4, %3 : (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  return %5 : tensor<1x4x4x8xf32>
+}
+
+// Others read it, too.
+// CHECK-LABEL: @read_by_others
+// CHECK-NOT: element_type = bf16}
+// CHECK: return
+func.func @read_by_others(%x: tensor<1x4x4x8xbf16>, %v: tensor<8x1x1x8xbf16>, %w: tensor<8x1x1x8xbf16>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) {
+  %0 = sinter.convolution %x, %v {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x4x4x8xbf16>, tensor<8x1x1x8xbf16>) -> tensor<1x4x4x8xf32>
+  %1 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x4x4x8xbf16>, tensor<8x1x1x8xbf16>) -> tensor<1x4x4x8xf32>
+  %2 = sinter.add %1, %0 : (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  return %2, %0 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>
+}
 }
