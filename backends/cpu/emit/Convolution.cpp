@@ -63,6 +63,7 @@ private:
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+  bool computesOnce();
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
   void prefetchResults(int64_t high, int64_t wide, Value row, Value pixel);
   Value placeInTiles(Value i);
@@ -503,6 +504,13 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   });
 }
 
+/// Whether no tile reaches back over results of the one before it, which may lie where an operand of what follows the
+/// convolution was.
+bool ConvolutionEmitter::computesOnce() {
+  bool areRowsWhole = !tiles || constantOr(shape.outHeight, tile.high + 1) % tile.high == 0;
+  return areRowsWhole && constantOr(shape.outWidth, tile.wide + 1) % tile.wide == 0;
+}
+
 EmittedKernel ConvolutionEmitter::emit() {
   int64_t panels = llvm::divideCeil(groupOut, panel);
   int64_t high = tile.high, wide = tile.wide;
@@ -646,6 +654,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.usesTiles = tiles.has_value();
+  emitted.inPlace = fn.spec.kernel.getNumResults() == 1 && computesOnce();
   emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(groups * columnTiles)), blocks);
   if (shape.needsCopy)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(product.row)));
