@@ -174,7 +174,7 @@ LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &op
   pm.addPass(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
   if (options.optLevel > 0) // an op whose gradient is one, too
-    pm.addPass(createRecognizeAttention({}, keepsWithGradient));
+    pm.addPass(createRecognizeAttention({.straightens = false}, keepsWithGradient));
   return pm.run(function);
 }
 

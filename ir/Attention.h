@@ -87,11 +87,20 @@ mlir::Operation *orderOfRows(mlir::Operation *op);
 /// always.
 using AttentionFilter = llvm::function_ref<bool(mlir::Operation *)>;
 
+/// What is known, or still to come, of the graph in which attention is looked for.
+struct AttentionMatching {
+  /// Else a bias that depends on no input is left for later: as a constant it may be a band.
+  bool areConstantsKnown = true;
+  /// Queries, keys and values that are cut out of one tensor are read as positions of an axis of it, which kernels
+  /// address by strides. Their gradients would be sums of as many tensors as large; those of slices are one join.
+  bool straightens = true;
+};
+
 /// Makes an attention of `op` and what it reads where `op` is the second product of one: a product whose left operand
 /// is the softmax of a scaled product, with masks that are added or selected, and with keys that may be repeated for
 /// groups of heads. Sizes are known, types f32 or f64, and nobody else reads what lies between. False leaves `op` as it
-/// was. Unless `areConstantsKnown`, a bias that depends on no input is left for later: as a constant it may be a band.
-bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept, bool areConstantsKnown);
+/// was.
+bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept, const AttentionMatching &matching = {});
 
 } // namespace sinter
 

@@ -35,7 +35,7 @@ public:
   explicit Matcher(DotGeneralOp product) : product(product), builder(product), c(product.getLoc(), builder) {}
   std::optional<Found> match();
   /// Builds it, asks `isKept`, and takes the product's place. False leaves the graph as it was.
-  bool rewrite(Found &found, AttentionFilter isKept, bool areConstantsKnown);
+  bool rewrite(Found &found, AttentionFilter isKept, const AttentionMatching &matching);
 
 private:
   bool readScores(Value scores);
@@ -357,7 +357,7 @@ static bool isTaken(AttentionOp like, AttentionFilter isKept, bool areConstantsK
   return isKept(copy);
 }
 
-bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKnown) {
+bool Matcher::rewrite(Found &given, AttentionFilter isKept, const AttentionMatching &matching) {
   found = given;
   int64_t rank = scoresType.getRank(), heads = scoresType.getDimSize(rank - 3);
   Operation *before = product->getPrevNode();
@@ -370,8 +370,9 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKno
     key = fewKeys;
     value = fewValues;
   }
-  for (Value *rows : {&query, &key, &value})
-    *rows = straightened(c, *rows);
+  if (matching.straightens)
+    for (Value *rows : {&query, &key, &value})
+      *rows = straightened(c, *rows);
   IntegerAttr first, last;
   Value bias;
   auto addBias = [&](Value more) {
@@ -420,7 +421,7 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKno
       made = previous;
     }
   };
-  if ((found.mayScale && !areConstantsKnown) || !isTaken(attention, isKept, areConstantsKnown)) {
+  if ((found.mayScale && !matching.areConstantsKnown) || !isTaken(attention, isKept, matching.areConstantsKnown)) {
     takeBack();
     return false;
   }
@@ -442,14 +443,14 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, bool areConstantsKno
   return true;
 }
 
-bool sinter::recognizeAttention(Operation *op, AttentionFilter isKept, bool areConstantsKnown) {
+bool sinter::recognizeAttention(Operation *op, AttentionFilter isKept, const AttentionMatching &matching) {
   auto product = dyn_cast<DotGeneralOp>(op);
   if (!product)
     return false;
   Operation *before = product->getPrevNode();
   Matcher matcher(product);
   std::optional<Found> found = matcher.match();
-  if (found && matcher.rewrite(*found, isKept, areConstantsKnown))
+  if (found && matcher.rewrite(*found, isKept, matching))
     return true;
   for (Operation *made = product->getPrevNode(); made != before;) { // reshapes of a bias
     Operation *previous = made->getPrevNode();

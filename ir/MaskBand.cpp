@@ -11,9 +11,10 @@
 using namespace mlir;
 using namespace sinter;
 
-/// What is added to scores of at most 1e20 or so leaves nothing of their exponentials; f32 and f64 have such numbers,
-/// f16 has -inf alone.
-static constexpr double kNever = -1e30;
+/// What is added to a score leaves nothing of its exponential beside those of the keys that a row counts, unless scores
+/// of a row differ by as much: where f32 scores are that large, the nearest two are 64 apart and a softmax is a step.
+/// Exporters write -1e9, or the least number of the type; f16 has -inf alone.
+static constexpr double kNever = -1e9;
 
 namespace {
 /// A value as a function of its row and column, in the last two axes of a mask: what it depends on, and its numbers. Of

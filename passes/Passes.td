@@ -101,7 +101,9 @@ def RecognizeAttention : Sinter_FunctionPass<"sinter-recognize-attention"> {
     (* example test/passes/recognize-attention.mlir *)
   }];
   let options = [Option<"areConstantsKnown", "constants-known", "bool", "true",
-                        "what depends on no input is evaluated; otherwise a bias that does not is left for later">];
+                        "what depends on no input is evaluated; otherwise a bias that does not is left for later">,
+                 Option<"straightens", "straighten", "bool", "true",
+                        "what is cut out of one tensor becomes positions of an axis of it; not before gradients are formed">];
 }
 
 def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {

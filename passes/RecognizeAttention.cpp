@@ -23,12 +23,13 @@ public:
 
 private:
   void runOnOperation() override {
+    AttentionMatching matching{areConstantsKnown, straightens};
     // What an attention replaces comes before it.
     getOperation()->walk([&](Operation *op) {
       if (filter)
-        recognizeAttention(op, filter, areConstantsKnown);
+        recognizeAttention(op, filter, matching);
       else
-        recognizeAttention(op, nullptr, areConstantsKnown);
+        recognizeAttention(op, nullptr, matching);
     });
   }
 

@@ -1,5 +1,6 @@
 // RUN: sinter-opt %s --sinter-recognize-attention --canonicalize | FileCheck %s
 // RUN: sinter-opt %s --sinter-recognize-attention=constants-known=false --canonicalize | FileCheck %s --check-prefix=EARLY
+// RUN: sinter-opt %s --sinter-recognize-attention=straighten=false --canonicalize | FileCheck %s --check-prefix=CUT
 
 // BERT: heads in the third axis, the quotient of scores, a mask that is added.
 // CHECK-LABEL: @quotient_and_mask
@@ -94,6 +95,19 @@ func.func @shares_are_read(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>) -> (ten
   return %2, %1 : tensor<2x5x4xf32>, tensor<2x5x5xf32>
 }
 
+// Keras, and many models in torch, write -1e9.
+// CHECK-LABEL: @mask_of_a_billion
+// CHECK: sinter.attention %arg0, %arg1, %arg1 {after = 0 : i64, log_sums = true, scale = 1.000000e+00 : f64}
+func.func @mask_of_a_billion(%q: tensor<2x2x4xf32>, %k: tensor<2x2x4xf32>) -> tensor<2x2x4xf32> {
+  %m = sinter.constant dense<[[0.0, -1.0e+9], [0.0, 0.0]]> : tensor<2x2xf32>
+  %w = sinter.broadcast %m axes = [1, 2] {type = tensor<2x2x2xf32>} : (tensor<2x2xf32>) -> tensor<2x2x2xf32>
+  %0 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 2>} : (tensor<2x2x4xf32>, tensor<2x2x4xf32>) -> tensor<2x2x2xf32>
+  %1 = sinter.add %0, %w : (tensor<2x2x2xf32>, tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
+  %2 = sinter.softmax %1 {axis = 2 : i64} : (tensor<2x2x2xf32>) -> tensor<2x2x2xf32>
+  %3 = sinter.dot_general %2, %k {element_type = f32, lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>} : (tensor<2x2x2xf32>, tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
+  return %3 : tensor<2x2x4xf32>
+}
+
 // A mask of -10000 leaves something of what it hides, and a band with a row that counts nothing is NaN as a bias only.
 // CHECK-LABEL: @masks_that_are_no_bands
 // CHECK: sinter.attention %arg0, %arg1, %arg1, %{{.*}} {log_sums = true, scale
@@ -164,13 +178,18 @@ func.func @factor_to_be_computed(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>) -
   return %2 : tensor<2x5x4xf32>
 }
 
-// torch's attention takes queries, keys and values out of one product by reshapes and transposes in turns.
+// torch's attention takes queries, keys and values out of one product by reshapes and transposes in turns. Before
+// gradients are formed they stay what they are.
 // CHECK-LABEL: @parts_of_one_product
 // CHECK: %[[X:.*]] = sinter.reshape %arg0 {type = tensor<1x7x3x2x8xf32>}
 // CHECK: %[[G:.*]] = sinter.gather %[[X]], %{{.*}} {axis = 2 : i64}
 // CHECK: %[[Q:.*]] = sinter.transpose %[[G]] {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x7x2x8xf32>) -> tensor<1x2x7x8xf32>
 // CHECK: sinter.attention %[[Q]]
 // CHECK-NOT: sinter.softmax
+// CUT-LABEL: @parts_of_one_product
+// CUT: sinter.gather %{{.*}} {axis = 0 : i64}
+// CUT-NOT: {axis = 2 : i64}
+// CUT: sinter.attention
 func.func @parts_of_one_product(%x: tensor<7x1x48xf32>) -> tensor<1x2x7x8xf32> {
   %i0 = sinter.constant dense<0> : tensor<i64>
   %i1 = sinter.constant dense<1> : tensor<i64>

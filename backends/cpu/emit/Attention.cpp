@@ -39,6 +39,8 @@ namespace {
 constexpr int64_t kLeastRows = 16, kLeastKeys = 16;
 /// Where keys are several blocks, scores of fewer take little memory, and two products and a softmax are faster.
 constexpr int64_t kLeastBlockRows = 64, kLeastBlockKeys = 1024;
+/// Of a band only the blocks that it crosses are computed, which products do not know.
+constexpr int64_t kLeastBandKeys = 128;
 /// What may be forced: a row of scores is in registers while its softmax is formed.
 constexpr int64_t kMostKeys = 256;
 
@@ -555,7 +557,8 @@ bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   auto attention = dyn_cast<AttentionOp>(op);
   bool isOneBlock = attention && rows >= kLeastRows && keys >= kLeastKeys && keys <= kMostKeys &&
                     getElementTypeOrSelf(query).getIntOrFloatBitWidth() >= 32 && !readsSums(attention);
-  if (!isOneBlock && (rows < kLeastBlockRows || keys < kLeastBlockKeys))
+  int64_t leastKeys = op->hasAttr("before") || op->hasAttr("after") ? kLeastBandKeys : kLeastBlockKeys;
+  if (!isOneBlock && (rows < kLeastBlockRows || keys < leastKeys))
     return false;
   // A kernel writes sums of logarithms beside the result only.
   if (attention && attention.getResult().use_empty())

@@ -34,6 +34,26 @@ func.func @one_block_of_a_gradient(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32
   return %0#0, %0#1 : tensor<2x64x8xf32>, tensor<2x64xf32>
 }
 
+// Of a band half of the blocks are left out: the backward part is a kernel from 128 keys on.
+// CHECK-LABEL: @band_of_a_gradient(
+// CHECK: %[[F:.*]]:2 = sinter.kernel attention
+// CHECK: sinter.kernel attention({{.*}}%[[F]]#1
+// CHECK: sinter.attention_gradient {{.*}}after = 0
+// CHECK-NOT: sinter.softmax
+func.func @band_of_a_gradient(%q: tensor<2x128x8xf32>, %k: tensor<2x128x8xf32>, %v: tensor<2x128x8xf32>, %g: tensor<2x128x8xf32>, %r: tensor<2x128xf32>) -> (tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>) {
+  %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 0 : i64, log_sums = true} : (tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>) -> (tensor<2x128x8xf32>, tensor<2x128xf32>)
+  %1:3 = sinter.attention_gradient %q, %k, %v, %g, %0#1, %r {scale = 0.5 : f64, after = 0 : i64} : (tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128xf32>, tensor<2x128xf32>) -> (tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>)
+  return %0#0, %1#0, %1#1, %1#2 : tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>, tensor<2x128x8xf32>
+}
+
+// CHECK-LABEL: @few_keys_of_a_band(
+// CHECK-NOT: attention
+// CHECK: sinter.softmax
+func.func @few_keys_of_a_band(%q: tensor<2x127x8xf32>, %k: tensor<2x127x8xf32>, %v: tensor<2x127x8xf32>) -> (tensor<2x127x8xf32>, tensor<2x127xf32>) {
+  %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 0 : i64, log_sums = true} : (tensor<2x127x8xf32>, tensor<2x127x8xf32>, tensor<2x127x8xf32>) -> (tensor<2x127x8xf32>, tensor<2x127xf32>)
+  return %0#0, %0#1 : tensor<2x127x8xf32>, tensor<2x127xf32>
+}
+
 // Shifted windows: queries, keys and values are parts of one product, a bias of heads and a mask of windows are added in
 // two shapes. One kernel, which moves nothing.
 // CHECK-LABEL: @windows(
