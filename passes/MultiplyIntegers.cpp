@@ -6,7 +6,8 @@
 //
 // The sums are exact in i32 and the last one is a constant where b is. What follows (a bias, an activation, the
 // rounding to bytes) stays as it is written and becomes the kernel's epilogue. The result differs from the graph in f32
-// by what that rounds: products of scaled bytes, their sum, and the scales, which are multiplied with each other first.
+// by what that rounds: products of scaled bytes, their sum, and the scales, which are multiplied with each other first;
+// those of results and of what is added to them, too, with the inverse scale of a rounding to bytes.
 //
 // Where the weights alone are bytes they stay so, as an operand that is converted, and sums are scaled; so do tables
 // whose rows are taken.
@@ -291,7 +292,50 @@ static void gatherBytes(GatherOp op) {
   op.erase();
 }
 
-/// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open.
+/// How many ops factors are looked for behind.
+static constexpr int kMostDepth = 6;
+
+/// A constant, or what such are repeated, scaled or converted to.
+static bool isKnown(Value value, int depth = kMostDepth) {
+  Operation *op = value.getDefiningOp();
+  return op && (matchPattern(value, m_Constant()) ||
+                (depth > 0 && isa<BroadcastOp, ReshapeOp, ConvertOp, MulOp>(op) &&
+                 llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand, depth - 1); })));
+}
+
+/// `value`, which is known, times `factor`. What a broadcast repeats is multiplied before.
+static Value timesKnown(Value value, double factor, Composer &b) {
+  if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+    Operation *repeated = b.clone(*broadcast);
+    b.setInsertionPoint(repeated);
+    repeated->setOperand(0, timesKnown(broadcast.getOperand(), factor, b));
+    b.setInsertionPointAfter(repeated);
+    return repeated->getResult(0);
+  }
+  return b.make<MulOp>(value, b.fill(factor, value));
+}
+
+/// `value` times a positive `factor` that factors of its addends take over, rounded once less; null where not all do.
+static Value timesFactors(Value value, double factor, Composer &b, int depth = kMostDepth) {
+  if (isKnown(value))
+    return timesKnown(value, factor, b);
+  Operation *op = value.getDefiningOp();
+  if (auto product = dyn_cast_or_null<MulOp>(op)) {
+    std::optional<NumbersAlong> scales = numbersAlong(product.getRhs());
+    bool areKept = scales && llvm::all_of(scales->numbers, [&](double scale) { return areNormal(scale * factor); });
+    return areKept ? b.make<MulOp>(product.getLhs(), timesKnown(product.getRhs(), factor, b)) : Value();
+  }
+  if (depth == 0 || !value.hasOneUse() || !isa_and_nonnull<AddOp, MaxOp>(op))
+    return {};
+  Value left = timesFactors(op->getOperand(0), factor, b, depth - 1);
+  Value right = left ? timesFactors(op->getOperand(1), factor, b, depth - 1) : Value();
+  if (!right)
+    return {};
+  return isa<AddOp>(op) ? b.make<AddOp>(left, right) : b.make<MaxOp>(left, right);
+}
+
+/// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open. Where x is a sum of products
+/// with known numbers, these are multiplied.
 static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<Operation *> &open) {
   auto inverse = static_cast<float>(1 / bytes.scale);
   Operation *source = bytes.source().getDefiningOp();
@@ -299,7 +343,9 @@ static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<O
     return;
   OpBuilder at(bytes.division);
   Composer b(bytes.division.getLoc(), at);
-  Value product = b.make<MulOp>(bytes.source(), b.fill(inverse, bytes.source()));
+  Value product = timesFactors(bytes.source(), inverse, b);
+  if (!product)
+    product = b.make<MulOp>(bytes.source(), b.fill(inverse, bytes.source()));
   bytes.division.getResult().replaceAllUsesWith(product);
   bytes.division.erase();
 }

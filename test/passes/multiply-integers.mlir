@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --sinter-multiply-integers --canonicalize | FileCheck %s
+// RUN: sinter-opt %s --sinter-multiply-integers --sinter-fold-constants --canonicalize | FileCheck %s --check-prefix=FOLDED
 
 // (a - 3) 0.5 times b (0.25, 0.125): products of bytes, less 3 times the sums of columns, times the products of scales.
 
@@ -182,4 +183,39 @@ func.func @gathers_bytes(%ids: tensor<4xi64>) -> tensor<4x2xf32> {
   %1 = sinter.mul %0, %half : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
   %2 = sinter.gather %1, %ids {axis = 0 : i64} : (tensor<3x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
   return %2 : tensor<4x2xf32>
+}
+
+// Factors take over the one that rounding to bytes brings: a product and a sum are left, with the bias scaled before.
+// FOLDED-LABEL: @scales_factors
+// FOLDED-DAG: %[[B:.*]] = sinter.constant dense<{{\[\[}}2.000000e+00, 4.000000e+00], {{.*}} : tensor<8x2xf32>
+// FOLDED-DAG: %[[S:.*]] = sinter.constant dense<2.500000e-01>
+// FOLDED: %[[P:.*]] = sinter.dot_general
+// FOLDED: %[[F:.*]] = sinter.convert %[[P]]
+// FOLDED-NEXT: %[[M:.*]] = sinter.mul %[[F]], %[[S]]
+// FOLDED-NEXT: %[[A:.*]] = sinter.add %[[M]], %[[B]]
+// FOLDED-NEXT: %[[R:.*]] = sinter.round %[[A]]
+// FOLDED-NEXT: sinter.convert %[[R]]
+func.func @scales_factors(%x: tensor<8x4xui8>) -> tensor<8x2xui8> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, 8]]> : tensor<4x2xi8>
+  %0 = sinter.convert %x {element_type = i32} : (tensor<8x4xui8>) -> tensor<8x4xi32>
+  %1 = sinter.convert %0 {element_type = f32} : (tensor<8x4xi32>) -> tensor<8x4xf32>
+  %xs = sinter.constant dense<0.5> : tensor<8x4xf32>
+  %2 = sinter.mul %1, %xs : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %3 = sinter.convert %w {element_type = i32} : (tensor<4x2xi8>) -> tensor<4x2xi32>
+  %4 = sinter.convert %3 {element_type = f32} : (tensor<4x2xi32>) -> tensor<4x2xf32>
+  %ws = sinter.constant dense<0.25> : tensor<4x2xf32>
+  %5 = sinter.mul %4, %ws : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %6 = sinter.dot_general %2, %5 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %bias = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.broadcast %bias axes = [1] {type = tensor<8x2xf32>} : (tensor<2xf32>) -> tensor<8x2xf32>
+  %7 = sinter.add %6, %b : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %scale = sinter.constant dense<0.5> : tensor<8x2xf32>
+  %low = sinter.constant dense<0.0> : tensor<8x2xf32>
+  %high = sinter.constant dense<255.0> : tensor<8x2xf32>
+  %8 = sinter.div %7, %scale : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %9 = sinter.round %8 : (tensor<8x2xf32>) -> tensor<8x2xf32>
+  %10 = sinter.max %9, %low : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %11 = sinter.min %10, %high : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %12 = sinter.convert %11 {element_type = ui8} : (tensor<8x2xf32>) -> tensor<8x2xui8>
+  return %12 : tensor<8x2xui8>
 }
