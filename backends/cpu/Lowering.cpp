@@ -38,7 +38,7 @@ struct cpu::Lowering::Impl {
     }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     populateBFloatRounding(first);
-    populateWholeNumbers(first);
+    populateWholeNumbers(first, machine.vectorBytes == 64);
     if (!machine.hasHalfConversion)
       populateHalfConversion(first);
     arith::populateExpandBFloat16Patterns(first);

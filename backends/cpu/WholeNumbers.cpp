@@ -10,6 +10,9 @@
 // to integers; bounds are whole, so that both orders give the same.
 //
 //   fptoui(bound(roundeven(y) + z))    ->  trunc(lrint(bound(y)) + z)        bounds less z
+//
+// Where one instruction narrows unsigned words to bytes and saturates them, it is the upper bound: what is beyond all
+// words becomes the word whose first bit alone is set.
 
 #include "backends/cpu/WholeNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,8 +65,8 @@ struct Bounded {
   bool isChecked = false; // NaN becomes 0, not the lower bound
 
   static std::optional<Bounded> match(Value value);
-  /// The bounded number less `offset`, of `number` in place of this one's.
-  Value buildOf(PatternRewriter &rewriter, Location loc, Value number) const;
+  /// The bounded number less `offset`, of `number` in place of this one's; `isAbove`: without the upper bound.
+  Value buildOf(PatternRewriter &rewriter, Location loc, Value number, bool isAbove = false) const;
 };
 
 /// The number that `value` is where it compares to a constant so, and the constant else.
@@ -102,7 +105,7 @@ std::optional<Bounded> Bounded::match(Value value) {
   return bounded;
 }
 
-Value Bounded::buildOf(PatternRewriter &rewriter, Location loc, Value number) const {
+Value Bounded::buildOf(PatternRewriter &rewriter, Location loc, Value number, bool isAbove) const {
   auto choose = [&](arith::CmpFPredicate predicate, Value than, double otherwise) {
     Value constant = constantLike(rewriter, loc, number, otherwise);
     Value holds = arith::CmpFOp::create(rewriter, loc, predicate, number, than ? than : constant);
@@ -111,14 +114,15 @@ Value Bounded::buildOf(PatternRewriter &rewriter, Location loc, Value number) co
   if (isChecked)
     choose(arith::CmpFPredicate::ORD, number, -offset);
   choose(arith::CmpFPredicate::OGT, Value(), least - offset);
-  choose(arith::CmpFPredicate::OLT, Value(), most - offset);
+  if (!isAbove)
+    choose(arith::CmpFPredicate::OLT, Value(), most - offset);
   return number;
 }
 
 namespace {
 /// A byte of what has been rounded to the nearest even number.
 template <typename ToInteger> struct RoundToInteger : OpRewritePattern<ToInteger> {
-  using OpRewritePattern<ToInteger>::OpRewritePattern;
+  RoundToInteger(MLIRContext *context, bool saturates) : OpRewritePattern<ToInteger>(context), saturates(saturates) {}
 
   LogicalResult matchAndRewrite(ToInteger op, PatternRewriter &rewriter) const override {
     std::optional<Bounded> bounded = Bounded::match(op.getIn());
@@ -135,19 +139,37 @@ template <typename ToInteger> struct RoundToInteger : OpRewritePattern<ToInteger
     Type wide = rewriter.getI32Type();
     if (auto vector = dyn_cast<VectorType>(op.getType()))
       wide = vector.clone(wide);
-    Value number = bounded->buildOf(rewriter, loc, round.getOperand());
-    Value whole = LLVM::LrintOp::create(rewriter, loc, wide, number);
-    if (bounded->offset != 0) {
-      auto offset = static_cast<int32_t>(bounded->offset);
-      TypedAttr attribute = rewriter.getI32IntegerAttr(offset);
+    auto constant = [&](int32_t number) {
+      TypedAttr attribute = rewriter.getI32IntegerAttr(number);
       if (auto vector = dyn_cast<VectorType>(wide))
-        attribute = DenseElementsAttr::get(vector, offset);
-      whole = arith::AddIOp::create(rewriter, loc, whole, arith::ConstantOp::create(rewriter, loc, attribute));
-    }
+        attribute = DenseElementsAttr::get(vector, number);
+      return arith::ConstantOp::create(rewriter, loc, attribute);
+    };
+    bool isByte = getElementTypeOrSelf(op.getType()).isInteger(8) && bounded->least == 0 && bounded->most == 255;
+    bool isAbove = saturates && isByte && isa<VectorType>(wide);
+    Value number = bounded->buildOf(rewriter, loc, round.getOperand(), isAbove);
+    Value whole = LLVM::LrintOp::create(rewriter, loc, wide, number);
+    if (bounded->offset != 0)
+      whole = arith::AddIOp::create(rewriter, loc, whole, constant(static_cast<int32_t>(bounded->offset)));
+    if (isAbove)
+      whole = arith::MinUIOp::create(rewriter, loc, whole, constant(255));
     rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), whole);
     return success();
   }
+
+private:
+  bool saturates;
 };
+
+/// Whether all that is computed from `value` is the same for 0 and -0.
+static bool ignoresSignOfZero(Value value, int depth = kMostDepth) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<arith::FPToSIOp, arith::FPToUIOp, LLVM::LrintOp, arith::CmpFOp>(user))
+      return true;
+    return depth > 0 && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::SelectOp, math::RoundEvenOp>(user) &&
+           ignoresSignOfZero(user->getResult(0), depth - 1);
+  });
+}
 
 template <typename ToFloat> struct KeepWhole : OpRewritePattern<ToFloat> {
   using OpRewritePattern<ToFloat>::OpRewritePattern;
@@ -189,13 +211,16 @@ template <typename ToFloat> struct KeepWhole : OpRewritePattern<ToFloat> {
       number = bounded->buildOf(rewriter, op.getLoc(), bounded->number);
       distance += bounded->offset;
     }
-    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, number, constantLike(rewriter, op.getLoc(), number, distance));
+    if (distance == 0 && ignoresSignOfZero(op.getResult()))
+      rewriter.replaceOp(op, number);
+    else
+      rewriter.replaceOpWithNewOp<arith::AddFOp>(op, number, constantLike(rewriter, op.getLoc(), number, distance));
     return success();
   }
 };
 } // namespace
 
-void sinter::cpu::populateWholeNumbers(RewritePatternSet &patterns) {
-  patterns.add<KeepWhole<arith::SIToFPOp>, KeepWhole<arith::UIToFPOp>, RoundToInteger<arith::FPToSIOp>,
-               RoundToInteger<arith::FPToUIOp>>(patterns.getContext());
+void sinter::cpu::populateWholeNumbers(RewritePatternSet &patterns, bool saturates) {
+  patterns.add<KeepWhole<arith::SIToFPOp>, KeepWhole<arith::UIToFPOp>>(patterns.getContext());
+  patterns.add<RoundToInteger<arith::FPToSIOp>, RoundToInteger<arith::FPToUIOp>>(patterns.getContext(), saturates);
 }

@@ -7,8 +7,9 @@
 
 namespace sinter::cpu {
 
-/// Whole floats that become small integers and floats again stay floats.
-void populateWholeNumbers(mlir::RewritePatternSet &patterns);
+/// Whole floats that become small integers and floats again stay floats. `saturates`: the target narrows vectors of
+/// words to bytes and saturates them at once.
+void populateWholeNumbers(mlir::RewritePatternSet &patterns, bool saturates);
 
 } // namespace sinter::cpu
 

@@ -75,3 +75,26 @@ func.func @stored(%x: tensor<4096xf32>) -> tensor<4096xui8> {
   %3 = sinter.convert %2 {element_type = ui8} : (tensor<4096xf32>) -> tensor<4096xui8>
   return %3 : tensor<4096xui8>
 }
+
+// What is stored is bounded above by the instruction that narrows it, and what becomes an integer in the end needs no
+// zero of one sign on the way.
+// CHECK-LABEL: k{{[0-9]+}}_map{{.*}}:
+// CHECK: vrndscaleps
+// CHECK: vmaxps
+// CHECK: vminps
+// CHECK-NOT: {{vminps|vxorps}}
+// CHECK: vaddps
+// CHECK-NOT: vminps
+// CHECK: vpmovusdb
+// CHECK: .size
+func.func @read_and_stored(%x: tensor<4096xf32>, %y: tensor<4096xf32>) -> tensor<4096xui8> {
+  %s = sinter.constant dense<40.0> : tensor<4096xf32>
+  %0 = sinter.round %x : (tensor<4096xf32>) -> tensor<4096xf32>
+  %1 = sinter.convert %0 {element_type = ui8} : (tensor<4096xf32>) -> tensor<4096xui8>
+  %2 = sinter.convert %1 {element_type = f32} : (tensor<4096xui8>) -> tensor<4096xf32>
+  %3 = sinter.mul %2, %s : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  %4 = sinter.add %3, %y : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+  %5 = sinter.round %4 : (tensor<4096xf32>) -> tensor<4096xf32>
+  %6 = sinter.convert %5 {element_type = ui8} : (tensor<4096xf32>) -> tensor<4096xui8>
+  return %6 : tensor<4096xui8>
+}
