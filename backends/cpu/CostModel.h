@@ -53,12 +53,13 @@ struct CostModel {
   int64_t orderedBytes = 4 << 20;
   int64_t selectedRows = 16; // rows of a top-k
   int64_t cumulativeElements = 4096;
-  int64_t baggedElements = 2048;   // results of sums of bags, each of which reads some rows
-  int64_t argWindowElements = 256; // results of a window's positions
-  int64_t choleskyChunks = 64;     // at most so many, as matrices share workspaces
-  int64_t attentionChunks = 64;    // at most so many, as blocks of rows share workspaces
-  int64_t attentionRows = 192;     // at most, of a block of scores, for which keys are transposed once
-  int64_t shortAttentionRows = 96; // of 16-bit operands, beside copies of which a block stays small
+  int64_t scatteredElements = 1 << 14; // of updates
+  int64_t baggedElements = 2048;       // results of sums of bags, each of which reads some rows
+  int64_t argWindowElements = 256;     // results of a window's positions
+  int64_t choleskyChunks = 64;         // at most so many, as matrices share workspaces
+  int64_t attentionChunks = 64;        // at most so many, as blocks of rows share workspaces
+  int64_t attentionRows = 192;         // at most, of a block of scores, for which keys are transposed once
+  int64_t shortAttentionRows = 96;     // of 16-bit operands, beside copies of which a block stays small
   int64_t shortAttentionGradientRows = 54;
   int64_t tiledAttentionRows = 256; // by tiles of matrix units, which hold scores of 32 rows at a time
   int64_t tiledAttentionGradientRows = 64, tiledAttentionGradientKeys = 128;

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
 
-def check(build, chosen, cases, strides, noun):
+def check(build, chosen, cases, strides, noun, threads=1):
     """Prints how many runs were wrong, and exits with 1 if any was. A case has a `name`, the `text()` of its function, `run(sessions)`, which is true where results are right, and words
     about itself (str). All cases run on the targets that are `chosen`; without any, one of `strides[0]` at native -O2 and one of `strides[1]` elsewhere."""
     runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
@@ -21,7 +21,7 @@ def check(build, chosen, cases, strides, noun):
             with open(f"{folder}/m.mlir", "w") as file:
                 file.write("".join(case.text() for case in own))
             subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
+            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own], threads)
             for case in own:
                 runs += 1
                 if not case.run(sessions):

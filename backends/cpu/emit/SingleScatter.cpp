@@ -13,12 +13,17 @@
 // end. Most groups never have a slot, so that there are few: one for `longest + 1` updates at most. Sums of few
 // elements are all in f64, of very few in several copies that updates take in turns: one need not wait for the one
 // before it where both go to one place, as those of a histogram do.
+//
+// A scatter of many updates is split where its parts have nothing to do with each other: scatter_elements by rows of
+// the first axis, unless positions lie there, scatter_nd by a part of each slice, for which each chunk goes through all
+// positions. A chunk counts for itself, so that sums are the same for any number of threads.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/ScatterForm.h"
+#include "backends/cpu/emit/ScatterParts.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -39,12 +44,14 @@ class ScatterEmitter : ScatterForm {
 public:
   explicit ScatterEmitter(SingleKernel &k);
 
-  void copyOperand();
-  void emit(int64_t longest);
-  /// Bytes that `emit` needs.
-  DimExpr workspaceBytes(int64_t longest);
+  /// The whole kernel; `copies` says that the result begins as a copy of the operand. No place takes more than
+  /// `longest` updates one by one.
+  void emit(bool copies, int64_t longest);
 
 private:
+  void copyOperand();
+  void emitUpdates(int64_t longest);
+  DimExpr workspaceBytes(int64_t longest);
   struct Room;
   Room room(int64_t longest);
   using Update = llvm::function_ref<void(ArrayRef<Value> index, ArrayRef<Value> place)>;
@@ -57,7 +64,8 @@ private:
   /// No position of the updates in [low, low + kRun) on the last axis is negative or outside.
   Value isRunInside(ArrayRef<Value> outer, Value low);
   void updateAt(ArrayRef<Value> index, bool isKnownInside, Update body);
-  /// `body(rest, from, to)` for the elements of a slice: its position, that in the updates, and the result's offset.
+  /// `body(rest, from, to)` for the elements of a slice, or its part: the position there, that in the updates, and the
+  /// result's offset.
   void overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
                  llvm::function_ref<void(ArrayRef<Value> rest, ArrayRef<Value> from, Value to)> body);
   /// `old` combined with `update`, scalars or vectors.
@@ -69,8 +77,13 @@ private:
   void emitWide();
   void emitCounted(int64_t longest);
   int64_t groupSize(int64_t longest);
-  DimExpr groups() { return k.dims().ceilDiv(k.dims().product(chosen), k.dims().constant(group)); }
-  DimExpr slotSize() { return k.dims().mul(k.dims().product(slice), k.dims().constant(group)); }
+  DimExpr groups() { return k.dims().ceilDiv(k.dims().product(part.chosen), k.dims().constant(group)); }
+  DimExpr slotSize() { return k.dims().mul(k.dims().product(part.slice), k.dims().constant(group)); }
+  /// A position of the whole, from one of the part at hand: axis `first` of the result is its first one.
+  SmallVector<Value> inWhole(ArrayRef<Value> position, int64_t first);
+  Value flatInPart(Value flat) { return rowsBegin ? k.sub(flat, rowsBegin) : flat; }
+  Value flatInWhole(Value flat) { return rowsBegin ? k.add(flat, rowsBegin) : flat; }
+  int64_t firstOfSlice() const { return static_cast<int64_t>(chosen.size()); }
   void spill(Value number);
   Value slotOf(Value number);
   /// `body(at, to)` for the elements of the places of group `number`: where they are in `sums`, and in the result.
@@ -79,7 +92,13 @@ private:
   void storeSums(ValueRange values, Value at);
 
   Type accumulator;
-  DimExpr count;
+  ScatterParts parts;
+  struct {
+    Dims sizes, indices, chosen, slice; // what those of the whole are for one part
+  } part;
+  Value begin, rowsBegin;       // where the part at hand begins on its axis; of rows, where in the result
+  Value roomBegin;              // in the workspace
+  DimExpr count;                // of a part's updates
   bool isWide;                  // all sums in f64
   int64_t carried;              // floats that a sum in a slot consists of
   int64_t copies = 1, copy = 0; // of all sums; the one that the update at hand goes to
@@ -91,16 +110,29 @@ private:
 } // namespace
 
 ScatterEmitter::ScatterEmitter(SingleKernel &k) : ScatterForm(k), accumulator(accumulatorType(type)) {
-  count = k.dims().product(indices);
   carried = type.isF64() ? 2 : 1;
-  DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(count);
+  DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(k.dims().product(indices));
   bool isUpdatedOften = all.isConstant() && updated.isConstant() && all.constant() <= kFewUpdatedOften &&
                         updated.constant() / kOften >= all.constant();
   isWide = !type.isF64() && all.isConstant() && (all.constant() <= kFewElements || isUpdatedOften);
+  parts = ScatterParts::of(*this, /*sharesSums=*/isWide);
+  part = {parts.sizesOf(k.dims(), sizes, 0), parts.axis == 0 ? parts.sizesOf(k.dims(), indices, 0) : indices,
+          parts.sizesOf(k.dims(), chosen, 0), parts.sizesOf(k.dims(), slice, firstOfSlice())};
+  count = k.dims().product(part.indices);
+}
+
+SmallVector<Value> ScatterEmitter::inWhole(ArrayRef<Value> position, int64_t first) {
+  SmallVector<Value> whole(position);
+  if (int64_t axis = parts.axis - first; begin && axis >= 0 && axis < static_cast<int64_t>(whole.size()))
+    whole[axis] = k.add(whole[axis], begin);
+  return whole;
 }
 
 void ScatterEmitter::copyOperand() {
-  k.nest(sizes, [&](ArrayRef<Value> at) { k.store(0, k.element(operand, at), k.fn.offset(at, sizes)); });
+  k.nest(part.sizes, [&](ArrayRef<Value> position) {
+    SmallVector<Value> at = inWhole(position, 0);
+    k.store(0, k.element(operand, at), k.fn.offset(at, sizes));
+  });
 }
 
 Value ScatterEmitter::combined(Value old, Value update) {
@@ -122,7 +154,7 @@ int64_t ScatterEmitter::lanesOfSlice() {
       !KernelElements(k.fn, 2).canBuild(updates))
     return 1;
   int64_t lanes = k.fn.spec.target().lanes(std::max(byteWidth(type), byteWidth(accumulator)));
-  DimExpr last = k.dims().resolve(slice.back());
+  DimExpr last = k.dims().resolve(part.slice.back());
   while (last.isConstant() && lanes > last.constant() && lanes > 1)
     lanes /= 2;
   return lanes;
@@ -134,13 +166,15 @@ void ScatterEmitter::combineSlice(ArrayRef<Value> index, ArrayRef<Value> place) 
   if (lanes == 1)
     return overSlice(index, place,
                      [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
-  k.nest(ArrayRef(slice).drop_back(), [&](ArrayRef<Value> rest) {
-    LaneLoop(k.fn, slice.back(), lanes).forEach([&](KernelElements &elements, Value column) {
+  k.nest(ArrayRef(part.slice).drop_back(), [&](ArrayRef<Value> outer) {
+    LaneLoop(k.fn, part.slice.back(), lanes).forEach([&](KernelElements &elements, Value column) {
+      SmallVector<Value> inPart(outer);
+      inPart.push_back(column);
+      SmallVector<Value> rest = inWhole(inPart, firstOfSlice());
       auto at = [&](ArrayRef<Value> before) {
-        SmallVector<LaneIndex> position;
-        for (Value i : llvm::concat<const Value>(before, rest))
-          position.push_back(elements.uniform(i));
-        position.push_back(LaneLoop::at(elements, column));
+        SmallVector<LaneIndex> position = elements.uniform(before);
+        llvm::append_range(position, elements.uniform(ArrayRef(rest).drop_back()));
+        position.push_back(LaneLoop::at(elements, rest.back()));
         return position;
       };
       Value update = elements.load(updates, at(index));
@@ -159,9 +193,11 @@ void ScatterEmitter::updateAt(ArrayRef<Value> index, bool isKnownInside, Update 
 }
 
 void ScatterEmitter::overUpdates(Update body) {
+  // Rows are the first axis of updates, too, and never their last one; parts of slices are none of their axes.
+  auto at = [&](ArrayRef<Value> index) { return elements ? inWhole(index, 0) : SmallVector<Value>(index); };
   if (!looksAhead())
-    return k.nest(indices, [&](ArrayRef<Value> index) { updateAt(index, /*isKnownInside=*/false, body); });
-  k.nest(ArrayRef(indices).drop_back(), [&](ArrayRef<Value> outer) { checkRuns(outer, body); });
+    return k.nest(part.indices, [&](ArrayRef<Value> index) { updateAt(at(index), /*isKnownInside=*/false, body); });
+  k.nest(ArrayRef(part.indices).drop_back(), [&](ArrayRef<Value> outer) { checkRuns(at(outer), body); });
 }
 
 /// Beside larger slices the positions cost nothing.
@@ -228,10 +264,10 @@ Value ScatterEmitter::isRunInside(ArrayRef<Value> outer, Value low) {
 
 void ScatterEmitter::overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
                                llvm::function_ref<void(ArrayRef<Value>, ArrayRef<Value>, Value)> body) {
-  k.nest(slice, [&](ArrayRef<Value> rest) {
-    SmallVector<Value> from(index), to(place);
-    llvm::append_range(from, rest);
-    llvm::append_range(to, rest);
+  k.nest(part.slice, [&](ArrayRef<Value> rest) {
+    SmallVector<Value> from(index), to(place), whole = inWhole(rest, firstOfSlice());
+    llvm::append_range(from, whole);
+    llvm::append_range(to, whole);
     body(rest, from, k.fn.offset(to, sizes));
   });
 }
@@ -246,7 +282,7 @@ struct ScatterEmitter::Room {
 ScatterEmitter::Room ScatterEmitter::room(int64_t longest) {
   DimContext &dims = k.dims();
   if (isWide)
-    return {dims.mul(dims.product(sizes), dims.constant(8 * (hasCopies() ? kCopies : 1))), dims.constant(0),
+    return {dims.mul(dims.product(part.sizes), dims.constant(8 * (hasCopies() ? kCopies : 1))), dims.constant(0),
             dims.constant(0)};
   DimExpr slots = dims.min(groups(), dims.floorDiv(count, dims.constant(longest + 1)));
   DimExpr line = dims.constant(64), word = dims.constant(8);
@@ -258,7 +294,7 @@ ScatterEmitter::Room ScatterEmitter::room(int64_t longest) {
 /// Larger groups have fewer counts to go through, but move to their slots more often: a group should not expect more
 /// than half of what a chain holds.
 int64_t ScatterEmitter::groupSize(int64_t longest) {
-  DimExpr updated = k.dims().resolve(count), places = k.dims().resolve(k.dims().product(chosen));
+  DimExpr updated = k.dims().resolve(count), places = k.dims().resolve(k.dims().product(part.chosen));
   int64_t size = kSmallestGroup;
   if (!updated.isConstant() || !places.isConstant())
     return size;
@@ -273,7 +309,8 @@ int64_t ScatterEmitter::groupSize(int64_t longest) {
 DimExpr ScatterEmitter::workspaceBytes(int64_t longest) {
   group = groupSize(longest);
   Room bytes = room(longest);
-  return k.dims().add(k.dims().add(bytes.counts, bytes.words), bytes.sums);
+  DimExpr all = k.dims().add(k.dims().add(bytes.counts, bytes.words), bytes.sums), line = k.dims().constant(64);
+  return k.dims().mul(k.dims().ceilDiv(all, line), line);
 }
 
 SmallVector<Value> ScatterEmitter::loadSums(Value at) {
@@ -291,11 +328,12 @@ void ScatterEmitter::storeSums(ValueRange values, Value at) {
 void ScatterEmitter::overSlot(Value slot, Value number, llvm::function_ref<void(Value, Value)> body) {
   Value first = k.mul(k.sub(slot, k.fn.index(1)), k.size(slotSize()));
   Value low = k.mul(number, k.fn.index(group));
-  Value high = k.min(k.add(low, k.fn.index(group)), k.size(k.dims().product(chosen)));
+  Value high = k.min(k.add(low, k.fn.index(group)), k.size(k.dims().product(part.chosen)));
   k.fn.loop(low, high, 1, [&](Value flat) {
-    Value begin = k.add(first, k.mul(k.sub(flat, low), k.size(k.dims().product(slice))));
-    overSlice({}, k.fn.delinearize(flat, chosen), [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
-      body(k.mul(k.add(begin, k.fn.offset(rest, slice)), k.fn.index(carried)), to);
+    Value from = k.add(first, k.mul(k.sub(flat, low), k.size(k.dims().product(part.slice))));
+    SmallVector<Value> place = inWhole(k.fn.delinearize(flat, part.chosen), 0);
+    overSlice({}, place, [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
+      body(k.mul(k.add(from, k.fn.offset(rest, part.slice)), k.fn.index(carried)), to);
     });
   });
 }
@@ -331,7 +369,7 @@ void ScatterEmitter::spill(Value number) {
 }
 
 bool ScatterEmitter::hasCopies() {
-  DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(count);
+  DimExpr all = k.dims().resolve(k.dims().product(part.sizes)), updated = k.dims().resolve(count);
   return isWide && all.isConstant() && updated.isConstant() && all.constant() <= kCopiedElements &&
          updated.constant() / kUpdatedToCopy >= all.constant() && looksAhead();
 }
@@ -341,15 +379,15 @@ void ScatterEmitter::emitWide() {
   ImplicitLocOpBuilder &b = k.b;
   Location loc = b.getLoc();
   Type f64 = b.getF64Type();
-  Value sums = memref::ViewOp::create(b, MemRefType::get({kHuge}, f64), k.fn.workspace(), k.fn.index(0), ValueRange{});
+  Value sums = memref::ViewOp::create(b, MemRefType::get({kHuge}, f64), k.fn.workspace(), roomBegin, ValueRange{});
   auto widened = [&](Value value) -> Value {
     return arith::ExtFOp::create(b, f64, widen(b, loc, value, accumulator, /*isUnsigned=*/false));
   };
-  Value zero = k.fn.index(0), elements = k.size(k.dims().product(sizes));
+  Value zero = k.fn.index(0), elements = k.size(k.dims().product(part.sizes));
   copies = hasCopies() ? kCopies : 1;
   auto inCopy = [&](Value at, int64_t number) { return k.add(at, k.mul(elements, k.fn.index(number))); };
   k.fn.loop(zero, elements, 1, [&](Value at) {
-    memref::StoreOp::create(b, widened(k.loadResult(0, at)), sums, ValueRange{at});
+    memref::StoreOp::create(b, widened(k.loadResult(0, flatInWhole(at))), sums, ValueRange{at});
     for (int64_t other = 1; other < copies; ++other) {
       Value nothing = arith::ConstantOp::create(b, b.getF64FloatAttr(-0.0));
       memref::StoreOp::create(b, nothing, sums, ValueRange{inCopy(at, other)});
@@ -357,7 +395,7 @@ void ScatterEmitter::emitWide() {
   });
   overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
     overSlice(index, place, [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) {
-      Value mine = inCopy(to, copy), old = memref::LoadOp::create(b, sums, ValueRange{mine});
+      Value mine = inCopy(flatInPart(to), copy), old = memref::LoadOp::create(b, sums, ValueRange{mine});
       Value next = arith::AddFOp::create(b, old, widened(k.element(updates, from)));
       memref::StoreOp::create(b, next, sums, ValueRange{mine});
     });
@@ -366,7 +404,7 @@ void ScatterEmitter::emitWide() {
     Value sum = memref::LoadOp::create(b, sums, ValueRange{at});
     for (int64_t other = 1; other < copies; ++other)
       sum = arith::AddFOp::create(b, sum, memref::LoadOp::create(b, sums, ValueRange{inCopy(at, other)}));
-    k.store(0, narrow(b, loc, arith::TruncFOp::create(b, accumulator, sum), type), at);
+    k.store(0, narrow(b, loc, arith::TruncFOp::create(b, accumulator, sum), type), flatInWhole(at));
   });
 }
 
@@ -374,7 +412,8 @@ void ScatterEmitter::emitCounted(int64_t longest) {
   ImplicitLocOpBuilder &b = k.b;
   Value zero = k.fn.index(0), one = k.fn.index(1);
   auto view = [&](Type type, Value from) -> Value {
-    return memref::ViewOp::create(b, MemRefType::get({kHuge}, type), k.fn.workspace(), from, ValueRange{});
+    return memref::ViewOp::create(b, MemRefType::get({kHuge}, type), k.fn.workspace(), k.add(roomBegin, from),
+                                  ValueRange{});
   };
   group = groupSize(longest);
   Room bytes = room(longest);
@@ -387,7 +426,7 @@ void ScatterEmitter::emitCounted(int64_t longest) {
   k.fn.loop(zero, k.size(groups()), 1, [&](Value at) { memref::StoreOp::create(b, fresh, counts, ValueRange{at}); });
   k.storeWord(words, zero, zero);
   overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
-    Value number = arith::DivUIOp::create(b, k.fn.offset(place, chosen), k.fn.index(group));
+    Value flat = flatInPart(k.fn.offset(place, chosen)), number = arith::DivUIOp::create(b, flat, k.fn.index(group));
     Value left = arith::SubIOp::create(b, memref::LoadOp::create(b, counts, ValueRange{number}), count(1));
     memref::StoreOp::create(b, left, counts, ValueRange{number});
     k.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, left, count(0)), [&] {
@@ -404,11 +443,35 @@ void ScatterEmitter::emitCounted(int64_t longest) {
   });
 }
 
-/// No place takes more than `longest` updates one by one.
-void ScatterEmitter::emit(int64_t longest) {
+void ScatterEmitter::emitUpdates(int64_t longest) {
   if (longest != kNoBlocks)
     return isWide ? emitWide() : emitCounted(longest);
   overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) { combineSlice(index, place); });
+}
+
+void ScatterEmitter::emit(bool copies, int64_t longest) {
+  DimContext &dims = k.dims();
+  DimExpr bytes = longest == kNoBlocks ? dims.constant(0) : workspaceBytes(longest);
+  auto emitPart = [&] {
+    if (copies)
+      copyOperand();
+    emitUpdates(longest);
+  };
+  roomBegin = k.fn.index(0);
+  if (parts.count == 1) {
+    emitPart();
+  } else {
+    k.fn.loop(k.fn.begin(), k.fn.end(), 1, [&](Value chunk) {
+      begin = k.mul(chunk, k.fn.index(parts.size));
+      roomBegin = k.mul(chunk, k.size(bytes));
+      if (parts.axis == 0)
+        rowsBegin = k.mul(begin, k.size(dims.product(ArrayRef(sizes).drop_front())));
+      emitPart();
+    });
+    k.chunks = dims.constant(parts.count);
+  }
+  if (longest != kNoBlocks)
+    k.workspaceBytes = dims.mul(bytes, dims.constant(parts.count));
 }
 
 /// Updates of one place that are added one by one at most. Narrow floats would be rounded after each.
@@ -439,12 +502,7 @@ EmittedKernel sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, String
   // An input that nothing else reads is left to the schedule, which may give it and the result one buffer.
   auto operand = dyn_cast<BlockArgument>(root->getOperand(0));
   bool copies = spec.options.optLevel == 0 || !operand || !operand.hasOneUse() || spec.kernel.getNumResults() != 1;
-  ScatterEmitter scatter(k);
-  if (copies)
-    scatter.copyOperand();
-  scatter.emit(longest);
-  if (longest != kNoBlocks)
-    k.workspaceBytes = scatter.workspaceBytes(longest);
+  ScatterEmitter(k).emit(copies, longest);
   EmittedKernel emitted = k.finish();
   if (copies)
     return emitted;
