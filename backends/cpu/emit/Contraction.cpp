@@ -243,7 +243,7 @@ void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) 
   int64_t tiles = tilesPerBlock.isConstant() ? tilesPerBlock.constant() : 0;
   // What lies ahead is in one piece: whole panels, or a block of one of them.
   bool arePanels = partials ? tile.vectors * lanes == panel : tile.vectors * lanes % panel == 0;
-  if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 8) {
+  if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 4) {
     operands.prefetchRows = 128;
     return;
   }
@@ -300,8 +300,10 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       operands.bVectors.push_back(first);
     }
     prefetchPanels(operands, rhsBase);
-    // Nothing foresees that a strip begins again with each tile.
-    if (plan.hasStrips() && constantOr(stripElements, 0) * widthOf(form.column) > spec.target().l1Bytes / 2)
+    // Nothing foresees that a strip or a panel begins again with each tile.
+    bool beginsAgain = plan.hasStrips() || (form.step == ProductForm::Step::fused && operands.prefetchRows == 0 &&
+                                            constantOr(plan.rows, 0) > tile.rows);
+    if (beginsAgain && constantOr(stripElements, 0) * widthOf(form.column) > spec.target().l1Bytes / 2)
       operands.prefetchRows = 16;
   } else {
     operands.bStride = rhsStep;
@@ -776,7 +778,8 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
                           ? chooseTileOfTiles(rows, vectors)
                           : chooseTile(spec.target(), rows, vectors, conflicting, form.parts(), false, hasBlocks);
   if (int64_t widest = product->widest(spec, lanes))
-    tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, conflicting, form.parts());
+    tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, conflicting, form.parts(),
+                     product->packed ? kMostTileVectors : 0);
   int64_t mostRows = form.isTiled() ? 2 * kTileRows : kMostTileRows,
           mostVectors = form.isTiled() ? 2 : kMostTileVectors;
   // The last tile overlaps the one before it: no tile is higher than the result.

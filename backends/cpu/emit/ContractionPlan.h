@@ -49,8 +49,8 @@ struct ContractionPlan {
   /// How many columns it goes through so at most: their sums stay in the cache, too.
   static constexpr int64_t kBlockColumns = 1024;
 
-  /// The most vectors of `lanes` columns that a tile as wide as high may have, where columns go through strips that
-  /// stay in a quarter of the second-level cache from one tile of rows to the next; 0 where tiles are high.
+  /// The most vectors of `lanes` columns that a tile as wide as high may have, where columns lie packed or go through
+  /// strips, and stay in a quarter of the second-level cache from one tile of rows to the next; 0 where tiles are high.
   int64_t widest(KernelSpec &spec, int64_t lanes) const;
 
   /// The right operand is packed if `packing` lists its input. Nothing with the reason in `refusal` when strides, sizes

@@ -52,7 +52,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
 }
 
 RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest,
-                                    int64_t vectors, bool conflicting, int64_t parts) {
+                                    int64_t vectors, bool conflicting, int64_t parts, int64_t divided) {
   constexpr int64_t fewRows = 6; // whose tiles are wide already
   if (rows == ShapedType::kDynamic || rows <= fewRows || target.vectorRegisters <= 16)
     return tile;
@@ -66,6 +66,8 @@ RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int
   constexpr int64_t mostWide = 4; // others load no less, and their columns are longer
   RegisterTile best = tile;
   for (int64_t width = tile.vectors + 1; width <= std::min(widest, mostWide); ++width) {
+    if (divided % width != 0)
+      continue;
     int64_t most = (target.vectorRegisters - 1 - width * parts - 1) / width;
     if (conflicting)
       most = std::min(most, target.l1Ways);
@@ -138,6 +140,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
     SmallVector<SmallVector<Value>> bRow;
     auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
+    int64_t bytes = bType.getNumElements() * widthOf(form.column);
     for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
       Value at = add(vector, bOffset), loaded;
       Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
@@ -152,7 +155,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         loaded = vector::LoadOp::create(b, bType, operands.b, ValueRange{at});
       }
       bRow.push_back(partsOf(b, form, loaded));
-      if (operands.prefetchRows) {
+      // The first vector of a line asks for it.
+      if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % fn.spec.target().cacheLineBytes == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/3,
                                    /*isDataCache=*/true);

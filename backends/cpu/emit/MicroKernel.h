@@ -36,9 +36,9 @@ RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, boo
 
 /// `tile`, or one of up to `widest` vectors that fills the registers and takes less time for all of `rows` by
 /// `vectors`, where a load takes half of a multiply-add's. Tiles as wide as high load least for each: one of 6 x 4
-/// vectors 10 for 24, of 13 x 2 15 for 26.
+/// vectors 10 for 24, of 13 x 2 15 for 26. Its vectors divide `divided`; 0: no matter.
 RegisterTile widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest, int64_t vectors,
-                       bool conflicting, int64_t parts);
+                       bool conflicting, int64_t parts, int64_t divided = 0);
 
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {

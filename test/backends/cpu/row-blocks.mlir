@@ -7,10 +7,10 @@
 
 // Half of the cache in elements, times the columns of a tile.
 // CHECK-LABEL: @many_blocks
-// MIB1: tile = [14, 2], chunk = 4194304,
-// MIB2: tile = [14, 2], chunk = 8388608,
+// MIB1: tile = [6, 4], chunk = 8388608,
+// MIB2: tile = [6, 4], chunk = 16777216,
 // KIB256: tile = [6, 2], chunk = 2097152,
-// ARM: tile = [14, 2], chunk = 2097152,
+// ARM: tile = [6, 4], chunk = 4194304,
 func.func @many_blocks(%x: tensor<2048x960xf32>) -> tensor<2048x2048xf32> {
   %w = sinter.constant dense_resource<w> : tensor<960x2048xf32>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2048x960xf32>, tensor<960x2048xf32>) -> tensor<2048x2048xf32>
@@ -19,10 +19,10 @@ func.func @many_blocks(%x: tensor<2048x960xf32>) -> tensor<2048x2048xf32> {
 
 // 1.5 MiB of rows: one block where the cache has 2 MiB.
 // CHECK-LABEL: @nearly_fits
-// MIB1: tile = [13, 2], chunk = 4194304,
-// MIB2: tile = [13, 2], chunk = 12288000,
+// MIB1: tile = [6, 4], chunk = 8388608,
+// MIB2: tile = [6, 4], chunk = 24576000,
 // KIB256: tile = [6, 2], chunk = 2097152,
-// ARM: tile = [13, 2], chunk = 3072000,
+// ARM: tile = [6, 4], chunk = 6144000,
 func.func @nearly_fits(%x: tensor<400x960xf32>) -> tensor<400x1536xf32> {
   %w = sinter.constant dense_resource<w> : tensor<960x1536xf32>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<400x960xf32>, tensor<960x1536xf32>) -> tensor<400x1536xf32>
@@ -42,12 +42,12 @@ func.func @long_sums(%x: tensor<128x3072xf32>) -> tensor<128x1536xf32> {
   return %p : tensor<128x1536xf32>
 }
 
-// Two groups of columns: blocks of a twelfth of the rows.
+// One group of columns: blocks of a 24th of the rows.
 // CHECK-LABEL: @few_columns
-// MIB1: tile = [14, 2], chunk = 4128768,
-// MIB2: tile = [14, 2], chunk = 4128768,
+// MIB1: tile = [6, 4], chunk = 4128768,
+// MIB2: tile = [6, 4], chunk = 4128768,
 // KIB256: tile = [6, 2], chunk = 2097152,
-// ARM: tile = [14, 2], chunk = 2097152,
+// ARM: tile = [6, 4], chunk = 4128768,
 func.func @few_columns(%x: tensor<6144x252xf32>) -> tensor<6144x64xf32> {
   %w = sinter.constant dense_resource<w> : tensor<252x64xf32>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<6144x252xf32>, tensor<252x64xf32>) -> tensor<6144x64xf32>
