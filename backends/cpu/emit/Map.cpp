@@ -326,10 +326,8 @@ private:
     Value low = few[0], high = few[1]; // of what the last vectors are shuffled with
     if (count > 2)
       low = vector::ShuffleOp::create(b, few[0], few[1], all);
-    if (count == 3)
-      high = few[2];
-    else if (count == 4)
-      high = vector::ShuffleOp::create(b, few[2], few[3], all);
+    if (count > 2) // as long as the other, or elements would be moved one by one
+      high = vector::ShuffleOp::create(b, few[2], few.back(), all);
     SmallVector<LaneIndex> at(index);
     at[axes.fewCarrier] = elements.constant(0);
     Value base = elements.offsetOf(i, at);
