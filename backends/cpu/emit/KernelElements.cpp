@@ -98,6 +98,68 @@ Value KernelElements::load(Value tensor, ArrayRef<LaneIndex> index) {
   return memo[key] = value;
 }
 
+/// Whether an element of `value` is computed from elements of the kernel's inputs at the same place, and numbers.
+static bool isReadInPlace(Value value) {
+  llvm::SmallSetVector<Value, 8> needed;
+  needed.insert(value);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (isa<BlockArgument>(needed[i]))
+      continue;
+    Operation *op = needed[i].getDefiningOp();
+    DenseElementsAttr number;
+    if (matchPattern(needed[i], m_Constant(&number)) && number.isSplat())
+      continue;
+    if (!isa<Pointwise>(op))
+      return false;
+    needed.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+/// Elements of a padded tensor in lanes that are neighbours: those inside are loaded where they lie, others are not.
+/// Null where they are none.
+static Value loadInside(KernelElements &elements, PadOp pad, ArrayRef<LaneIndex> index) {
+  auto isNone = [](int64_t added) { return added == 0; };
+  auto isUniform = [](const LaneIndex &at) { return at.isUniform(); };
+  if (index.empty() || index.back().varying || index.back().stride != 1 ||
+      !llvm::all_of(index.drop_back(), isUniform) || pad.getMode() != PadMode::constant ||
+      !llvm::all_of(pad.getInterior(), isNone) || !isReadInPlace(pad.getOperand()))
+    return {};
+  OpBuilder &b = elements.b;
+  Location loc = elements.loc;
+  Value operand = pad.getOperand(), isRow;
+  SmallVector<LaneIndex> source;
+  for (auto [axis, at] : llvm::enumerate(index.drop_back())) {
+    source.push_back(elements.sub(at, elements.constant(pad.getLow()[axis])));
+    if (pad.getLow()[axis] == 0 && pad.getHigh()[axis] == 0)
+      continue;
+    Value isInside = elements.inRange(source.back(), elements.size(operand, static_cast<int64_t>(axis)));
+    isRow = isRow ? arith::AndIOp::create(b, loc, isRow, isInside).getResult() : isInside;
+  }
+  // A value of its own: what is loaded under its mask is found under no other.
+  auto sub = [&](Value x, Value y) { return arith::SubIOp::create(b, loc, x, y).getResult(); };
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value first = sub(index.back().base, arith::ConstantIndexOp::create(b, loc, pad.getLow().back()));
+  source.push_back({first, 1, nullptr});
+  Value end = sub(elements.size(operand, static_cast<int64_t>(index.size()) - 1), first);
+  if (isRow)
+    end = arith::SelectOp::create(b, loc, isRow, end, zero);
+  auto maskType = VectorType::get({elements.lanes}, b.getI1Type());
+  Value inside = vector::CreateMaskOp::create(b, loc, maskType, ValueRange{end});
+  if (pad.getLow().back() > 0) {
+    Value outside = vector::CreateMaskOp::create(b, loc, maskType, ValueRange{sub(zero, first)});
+    Value all = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(maskType, true));
+    inside = arith::AndIOp::create(b, loc, inside, arith::XOrIOp::create(b, loc, outside, all));
+  }
+  Value before = elements.mask;
+  elements.mask = before ? arith::AndIOp::create(b, loc, before, inside).getResult() : inside;
+  Value values[] = {elements.load(operand, source), Value()};
+  elements.mask = before;
+  values[1] = elements.load(pad.getValue(), {});
+  elements.unify(values);
+  return arith::SelectOp::create(b, loc, inside, values[0], values[1]);
+}
+
 Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
   if (auto it = sources.find(tensor); it != sources.end())
     return it->second(index);
@@ -126,6 +188,9 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
     unify(operands);
     return pointwise.buildBody(b, loc, operands);
   }
+  if (auto pad = dyn_cast<PadOp>(op); pad && lanes > 1 && fn.spec.target().hasMaskedMemory)
+    if (Value padded = loadInside(*this, pad, index))
+      return padded;
   return cast<Elemental>(op).buildElement(*this, cast<OpResult>(tensor).getResultNumber(), index);
 }
 
