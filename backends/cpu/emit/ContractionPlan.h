@@ -59,6 +59,16 @@ struct ContractionPlan {
                                            std::string &refusal);
 };
 
+/// How the result's axes are walked.
+struct ResultAxes {
+  Dims sizes;
+  int64_t rowAxes = 0, columnAxes = 0;
+  bool mergesColumns = true;
+  bool walksAxes = false; // rows or columns cannot be walked as one in the epilogue
+
+  ResultAxes(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan);
+};
+
 } // namespace sinter::cpu
 
 #endif
