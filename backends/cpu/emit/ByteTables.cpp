@@ -110,7 +110,8 @@ static bool permutesBytes(const Target &target) {
 std::optional<ByteTable> sinter::cpu::byteTableOf(KernelSpec &spec, Value value) {
   constexpr int64_t permutedCost = 8, gatheredCost = 2; // additions: of a vector, of a lane
   ByteChain chain;
-  if (!isByte(value) || isa<BlockArgument>(value))
+  // Loops for other machines than CPUs, which have no triple here, would keep a table for each thread.
+  if (spec.target().triple.empty() || !isByte(value) || isa<BlockArgument>(value))
     return std::nullopt;
   // The same for vectors and for what is left of them, so that all elements come from one table.
   const Target &target = spec.target();

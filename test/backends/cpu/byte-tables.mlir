@@ -5,6 +5,10 @@
 // RUN: sinter compile %s --target=x86-64-v3 --emit=asm -o - | FileCheck --check-prefixes=CHECK,LOADS %s
 // RUN: sinter compile %s --target=neoverse-v2 --emit=asm -o - | FileCheck --check-prefixes=CHECK,LOADS %s
 // RUN: sinter check %s
+// Threads of a GPU keep no tables of their own.
+// RUN: sinter compile %s --target=cpu+cuda --emit=ptx -o - | FileCheck --check-prefix=PTX %s
+// PTX: .entry {{.*}}map
+// PTX-NOT: .local
 
 // CHECK: {{k[0-9]+_map}}:
 // CHECK-NOT: vfmadd
