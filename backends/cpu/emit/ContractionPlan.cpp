@@ -169,7 +169,7 @@ Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
   layout.batch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
   layout.contract.assign(dot.getRhsContract().begin(), dot.getRhsContract().end());
   layout.free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), layout.batch, layout.contract);
-  return {input, layout.tag(), [layout](RankedTensorType source) { return layout.packs(source); }};
+  return dropDenormals({input, layout.tag(), [layout](RankedTensorType source) { return layout.packs(source); }});
 }
 
 //===- the plan --------------------------------------------------------------------------------------------===//

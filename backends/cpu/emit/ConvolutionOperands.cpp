@@ -143,14 +143,15 @@ static PackedForm packDepthwise(RankedTensorType source) {
 Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
   ConvolutionOp op = convolutionOf(spec);
   if (isDepthwise(op))
-    return {input, "depthwise", packDepthwise};
+    return dropDenormals({input, "depthwise", packDepthwise});
   std::string refusal;
   ProductForm form = *productFormOf(spec, op, refusal);
   int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
-  return {input,
-          "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + std::to_string(form.kPack) + ";" +
-              std::to_string(form.isTiled()) + ";" + std::to_string(form.columnFactor()),
-          [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }};
+  std::string tag = "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" +
+                    std::to_string(form.kPack) + ";" + std::to_string(form.isTiled()) + ";" +
+                    std::to_string(form.columnFactor());
+  return dropDenormals(
+      {input, tag, [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }});
 }
 
 Plan sinter::cpu::planFilter(KernelSpec &spec) {

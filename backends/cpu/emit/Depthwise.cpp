@@ -309,7 +309,8 @@ EmittedKernel DepthwiseKernel::emit() {
                                dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
   copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(shape.channels)));
 
-  int64_t partChannels = fn.spec.schedule().getTile()[1] * lanes, parts = llvm::divideCeil(shape.channels, partChannels);
+  int64_t partChannels = fn.spec.schedule().getTile()[1] * lanes,
+          parts = llvm::divideCeil(shape.channels, partChannels);
   Value blockCount = fn.materialize(blocks), rowsOfBlock = fn.materialize(blockRows);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value block = parts == 1 ? chunk : arith::DivUIOp::create(b, chunk, fn.index(parts));
@@ -331,8 +332,8 @@ EmittedKernel DepthwiseKernel::emit() {
     }
     if (shape.channels == wholeChannels)
       return;
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstChannel,
-                                         fn.index((parts - 1) * partChannels));
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstChannel, fn.index((parts - 1) * partChannels));
     fn.ifThen(isLast, [&] {
       auto maskType = VectorType::get({lanes}, b.getI1Type());
       Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(shape.channels - wholeChannels)});
