@@ -56,3 +56,44 @@ func.func @resize_with_scales_and_sizes(%x: tensor<1x4x3x3xf32>, %f: tensor<4x4x
   %1 = sinter.resize %0 scales(%scales) sizes(%sizes) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xi64>) -> tensor<1x4x6x9xf32>
   return %1 : tensor<1x4x6x9xf32>
 }
+
+// What a convolution reads with channels last, too, is added so: one transpose at each edge.
+// CHECK-LABEL: @residual_of_the_input_is_added_with_channels_last
+// CHECK-DAG: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[C:.*]] = sinter.convolution
+// CHECK: %[[S:.*]] = sinter.add %[[C]], %{{.*}} : (tensor<1x8x8x4xf32>
+// CHECK: %[[D:.*]] = sinter.convolution %[[S]]
+// CHECK: %[[E:.*]] = sinter.add %[[S]], %[[D]] : (tensor<1x8x8x4xf32>
+// CHECK: %[[Y:.*]] = sinter.transpose %[[E]] {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK: return %[[Y]]
+func.func @residual_of_the_input_is_added_with_channels_last(%x: tensor<1x4x8x8xf32>, %f: tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = sinter.add %0, %x : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %2 = sinter.convolution %1, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %3 = sinter.add %1, %2 : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %3 : tensor<1x4x8x8xf32>
+}
+
+// One transpose of the other operand instead of one of the product and one of the result.
+// CHECK-LABEL: @an_operand_is_transposed_for_a_convolution_further_on
+// CHECK: %[[S:.*]] = sinter.transpose %arg1 {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK: sinter.concatenate %{{.*}}, %[[S]] {axis = 3
+// CHECK: sinter.logistic {{.*}} : (tensor<1x8x8x8xf32>
+func.func @an_operand_is_transposed_for_a_convolution_further_on(%x: tensor<1x4x8x8xf32>, %s: tensor<1x4x8x8xf32>, %f: tensor<4x4x1x1xf32>, %g: tensor<4x8x1x1xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = sinter.concatenate %0, %s {axis = 1 : i64} : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x8x8x8xf32>
+  %2 = sinter.logistic %1 : (tensor<1x8x8x8xf32>) -> tensor<1x8x8x8xf32>
+  %3 = sinter.convolution %2, %g {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x8x8x8xf32>, tensor<4x8x1x1xf32>) -> tensor<1x4x8x8xf32>
+  return %3 : tensor<1x4x8x8xf32>
+}
+
+// The sum is wanted with channels first alone: the product is transposed, not what is added to it and their sum.
+// CHECK-LABEL: @a_result_with_channels_first_is_added_so
+// CHECK: %[[C:.*]] = sinter.convolution
+// CHECK: %[[Y:.*]] = sinter.transpose %[[C]] {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK: sinter.add %[[Y]], %arg1 : (tensor<1x4x8x8xf32>
+func.func @a_result_with_channels_first_is_added_so(%x: tensor<1x4x8x8xf32>, %s: tensor<1x4x8x8xf32>, %f: tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x8x8xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = sinter.add %0, %s : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %1 : tensor<1x4x8x8xf32>
+}
