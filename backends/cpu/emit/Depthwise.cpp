@@ -84,16 +84,31 @@ static ProductForm depthwiseForm(KernelSpec &spec, const ConvolutionShape &shape
   return form;
 }
 
+/// Whether rows are copied where a tile has `pixels` pixels.
+static bool copiesRows(const ConvolutionShape &shape, int64_t pixels) {
+  return shape.needsCopy && !leavesOutPadding(shape, tilesOf(shape, pixels));
+}
+
 /// Bytes of input of a chunk: so many that at most a third of the rows that it reads are a neighbour's, too, as long
-/// as half of the second-level cache holds them.
-static int64_t chooseChunk(KernelSpec &spec, ConvolutionShape &shape) {
-  int64_t usual = spec.costs().depthwiseBytes, width = spec.dims.resolve(shape.paddedWidth).staticSize();
-  if (!shape.needsCopy || width == ShapedType::kDynamic)
+/// as half of the second-level cache holds them. At most half of an image where nothing is copied: what threads share
+/// by rows of pixels then lies where the kernels before and after have it.
+static int64_t chooseChunk(KernelSpec &spec, const ConvolutionShape &shape, int64_t pixels) {
+  int64_t usual = spec.costs().depthwiseBytes, width = constantOr(spec.dims, shape.paddedWidth, 0);
+  if (width == 0)
     return usual;
-  int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
-  int64_t rows = llvm::divideCeil(2 * shared, shape.strideH) * shape.strideH;
-  int64_t rowBytes = width * shape.channels * byteWidth(getElementTypeOrSelf(shape.op.getInput()));
-  return std::clamp(rows * rowBytes, usual, std::max(usual, spec.target().l2Bytes / 2));
+  ConvolutionOp op = shape.op;
+  int64_t rowBytes = width * shape.channels * byteWidth(getElementTypeOrSelf(op.getInput()));
+  int64_t chunk = usual;
+  if (shape.needsCopy) {
+    int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
+    int64_t rows = llvm::divideCeil(2 * shared, shape.strideH) * shape.strideH;
+    chunk = std::clamp(rows * rowBytes, usual, std::max(usual, spec.target().l2Bytes / 2));
+  }
+  constexpr int64_t leastRows = 2; // of a half
+  int64_t half = llvm::divideCeil(constantOr(spec.dims, shape.outHeight, 0), 2);
+  if (half >= leastRows && !copiesRows(shape, pixels))
+    chunk = std::min(chunk, half * shape.strideH * rowBytes);
+  return chunk;
 }
 
 /// Output rows of a chunk, of which each but the last of an image has as many.
@@ -121,7 +136,7 @@ static int64_t chooseVectors(KernelSpec &spec, ConvolutionShape &shape, const Pl
   DimExpr rows = rowsOfChunk(dims, shape, plan.chunk.chosen);
   int64_t blocks = constantOr(dims, dims.mul(shape.images, dims.ceilDiv(shape.outHeight, rows)), 0);
   std::optional<double> ns = estimateNs(spec, shape);
-  if (blocks == 0 || !ns || (shape.needsCopy && !leavesOutPadding(shape, tilesOf(shape, plan.tile.front().chosen))))
+  if (blocks == 0 || !ns || copiesRows(shape, plan.tile.front().chosen))
     return vectors;
   const CostModel &costs = spec.costs();
   int64_t chunks = std::min(static_cast<int64_t>(*ns / (4 * costs.inlineNs)), costs.parallelChunks);
@@ -141,7 +156,7 @@ Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr given) {
   if (int64_t size = shape.outWidth.staticSize(); size != ShapedType::kDynamic)
     pixels = std::clamp<int64_t>(size, 1, pixels);
   plan.addTile(pixels, kMostPixels);
-  plan.setChunk(chooseChunk(spec, shape));
+  plan.setChunk(chooseChunk(spec, shape, pixels));
   int64_t vectors = llvm::divideCeil(shape.channels, lanesOr(given, plan.lanes.chosen));
   plan.addTile(chooseVectors(spec, shape, plan, vectors), vectors);
   return plan;
