@@ -6,6 +6,9 @@
 // producers are computed as they are read, pointwise consumers on the result in registers.
 //
 //   chunk     a run of result elements, or of (row of results, a few vectors of it)
+//
+// Where few results are each of a long innermost axis, a chunk combines a part of that axis into the workspace, and a
+// second step the parts of each result and what they leave of the axis.
 
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
@@ -20,14 +23,23 @@ using namespace sinter::cpu;
 
 /// Independent vectors of partial results across rows.
 constexpr int64_t kPartials = 8;
+/// Results that are few, and the parts of all of them.
+constexpr int64_t kFewResults = 16, kParts = 64;
 
 namespace {
+/// Parts of the innermost axis: `count` for each result, of `length` indices, and how many indices are left.
+struct AxisParts {
+  int64_t count = 0, length = 0, rest = 0;
+};
+
 /// What is reduced, along axes that are merged where they can be.
 struct Reduction {
   Reduction(KernelSpec &spec, ReduceOp op);
   void mergeReducedAxes(KernelSpec &spec);
   /// Where lanes run.
   DimExpr laneAxis() const { return sizes[inner ? reduced.back() : kept.back()]; }
+  /// Of few results of long axes of known size; none otherwise.
+  AxisParts parts(KernelSpec &spec) const;
 
   ReduceOp op;
   Dims sizes;
@@ -46,6 +58,7 @@ public:
       vectors = fn.spec.schedule().getTile().front();
   }
   EmittedKernel emit();
+  EmittedKernel emitParts(const AxisParts &parts);
 
 private:
   Value identity() { return identityOf(fn, op.getCombiner(), elementType); }
@@ -57,11 +70,14 @@ private:
     return widen(b, b.getLoc(), value, accumulator, isUnsigned(elementType));
   }
   SmallVector<SummedAxis> outerAxes();
+  SmallVector<Value> positionOf(Value flat);
+  Value combineRun(ArrayRef<Value> outer, DimExpr length, Value first);
   void alongRow(Value flat);
   void acrossRows(Value row, Value firstColumn);
   /// Combines all rows for `count` vectors of columns from `column` on.
   SmallVector<Value> combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes, Value mask);
   void store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index);
+  double estimatedNs(DimExpr work) const;
 
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
@@ -119,14 +135,19 @@ void ReduceEmitter::store(KernelElements &elements, Value total, ArrayRef<LaneIn
   elements.storeResults(index);
 }
 
-/// One result element: lanes along the innermost axis, which is reduced.
-void ReduceEmitter::alongRow(Value flat) {
+/// Where the result element `flat` is.
+SmallVector<Value> ReduceEmitter::positionOf(Value flat) {
   Dims keptSizes;
   for (int64_t axis : kept)
     keptSizes.push_back(sizes[axis]);
-  SmallVector<Value> outer = fn.delinearize(flat, keptSizes);
-  LaneLoop row(fn, sizes[reduced.back()], lanes);
-  Value total = row.combine(
+  return fn.delinearize(flat, keptSizes);
+}
+
+/// Combines what the result element at `outer` is of, at `length` indices of the innermost axis, from `first` on or
+/// from 0 (null): lanes along that axis.
+Value ReduceEmitter::combineRun(ArrayRef<Value> outer, DimExpr length, Value first) {
+  LaneLoop row(fn, length, lanes);
+  return row.combine(
       outerAxes(), identity(), blockOf(op.getCombiner(), elementType), [&](Value x, Value y) { return combined(x, y); },
       [&](ArrayRef<Value> at, KernelElements &elements, Value column, Value total) {
         SmallVector<LaneIndex> index(rank, elements.constant(0));
@@ -134,11 +155,68 @@ void ReduceEmitter::alongRow(Value flat) {
           index[axis] = elements.uniform(i);
         for (auto [k, i] : llvm::enumerate(at))
           index[reduced[k]] = elements.uniform(i);
-        index[reduced.back()] = LaneLoop::at(elements, column);
+        Value inAxis = first ? arith::AddIOp::create(b, first, column).getResult() : column;
+        index[reduced.back()] = LaneLoop::at(elements, inAxis);
         return combined(total, read(elements, index));
       });
+}
+
+/// One result element.
+void ReduceEmitter::alongRow(Value flat) {
+  SmallVector<Value> outer = positionOf(flat);
+  Value total = combineRun(outer, sizes[reduced.back()], nullptr);
   KernelElements elements(fn, 1);
   store(elements, total, elements.uniform(outer));
+}
+
+AxisParts Reduction::parts(KernelSpec &spec) const {
+  int64_t results = constantOr(spec.dims, units, 0), each = constantOr(spec.dims, perUnit, 0);
+  if (!inner || results == 0 || results > kFewResults || elementType.isInteger(1) || spec.options.optLevel == 0)
+    return {};
+  int64_t axis = constantOr(spec.dims, laneAxis(), 0), chunk = spec.schedule().getChunk();
+  int64_t count = std::min(kParts / results, each / std::max<int64_t>(chunk, 1));
+  // Whole vectors of all partial results.
+  int64_t together = kPartials * spec.schedule().getLanes(),
+          length = count > 1 ? axis / count / together * together : 0;
+  return length > 0 ? AxisParts{count, length, axis - count * length} : AxisParts{};
+}
+
+/// Chunks of a first step combine a part of the innermost axis each, those of a second one the parts of one result.
+EmittedKernel ReduceEmitter::emitParts(const AxisParts &parts) {
+  DimContext &dims = fn.spec.dims;
+  Value partials =
+      memref::ViewOp::create(b, MemRefType::get({kHuge}, accumulator), fn.workspace(), fn.index(0), ValueRange{});
+  Value count = fn.index(parts.count);
+  auto combineParts = [&] {
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      Value result = arith::DivUIOp::create(b, chunk, count), part = arith::RemUIOp::create(b, chunk, count);
+      Value first = arith::MulIOp::create(b, part, fn.index(parts.length));
+      Value total = combineRun(positionOf(result), dims.constant(parts.length), first);
+      memref::StoreOp::create(b, total, partials, ValueRange{chunk});
+    });
+  };
+  auto combineResults = [&] {
+    fn.loop(fn.begin(), arith::MinSIOp::create(b, fn.end(), fn.materialize(units)), 1, [&](Value result) {
+      SmallVector<Value> outer = positionOf(result);
+      Value total =
+          parts.rest ? combineRun(outer, dims.constant(parts.rest), fn.index(parts.count * parts.length)) : identity();
+      Value from = arith::MulIOp::create(b, result, count), to = arith::AddIOp::create(b, from, count);
+      total = fn.loop(from, to, 1, ValueRange{total}, [&](Value part, ValueRange carried) -> SmallVector<Value> {
+        return {combined(carried[0], memref::LoadOp::create(b, partials, ValueRange{part}))};
+      })[0];
+      KernelElements elements(fn, 1);
+      store(elements, total, elements.uniform(outer));
+    });
+  };
+  fn.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.step(), fn.index(0)), combineParts, combineResults);
+  fn.finish();
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.steps = dims.constant(2);
+  emitted.chunks = dims.mul(units, dims.constant(parts.count));
+  emitted.workspaceBytes = dims.mul(emitted.chunks, dims.constant(byteWidth(accumulator)));
+  emitted.estimatedNs = estimatedNs(dims.mul(units, perUnit));
+  return emitted;
 }
 
 SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes,
@@ -256,6 +334,11 @@ void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
   }
 }
 
+/// 0 where the number of elements is not known.
+double ReduceEmitter::estimatedNs(DimExpr work) const {
+  return fn.spec.costs().reducedNs * static_cast<double>(constantOr(fn.spec.dims, work, 0));
+}
+
 EmittedKernel ReduceEmitter::emit() {
   DimContext &dims = fn.spec.dims;
   DimExpr one = dims.constant(1), work = dims.mul(units, perUnit), groups = one;
@@ -285,9 +368,7 @@ EmittedKernel ReduceEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(units, perChunk);
-  work = dims.resolve(work);
-  if (work.isConstant())
-    emitted.estimatedNs = fn.spec.costs().reducedNs * static_cast<double>(work.constant());
+  emitted.estimatedNs = estimatedNs(work);
   return emitted;
 }
 
@@ -314,6 +395,9 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
 }
 
 EmittedKernel sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
-  KernelFunction fn(spec, module, name, {});
-  return ReduceEmitter(fn, cast<ReduceOp>(findShapedRoot(spec))).emit();
+  auto op = cast<ReduceOp>(findShapedRoot(spec));
+  AxisParts parts = Reduction(spec, op).parts(spec);
+  KernelFunction fn(spec, module, name, {.workspace = parts.count > 0, .step = parts.count > 0});
+  ReduceEmitter emitter(fn, op);
+  return parts.count > 0 ? emitter.emitParts(parts) : emitter.emit();
 }
