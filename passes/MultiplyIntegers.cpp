@@ -295,11 +295,11 @@ static void gatherBytes(GatherOp op) {
 /// How many ops factors are looked for behind.
 static constexpr int kMostDepth = 6;
 
-/// A constant, or what such are repeated, scaled or converted to.
+/// A constant, or computed from such alone.
 static bool isKnown(Value value, int depth = kMostDepth) {
   Operation *op = value.getDefiningOp();
   return op && (matchPattern(value, m_Constant()) ||
-                (depth > 0 && isa<BroadcastOp, ReshapeOp, ConvertOp, MulOp>(op) &&
+                (depth > 0 && op->getNumOperands() > 0 && isPure(op) &&
                  llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand, depth - 1); })));
 }
 
@@ -331,7 +331,9 @@ static Value timesFactors(Value value, double factor, Composer &b, int depth = k
   Value right = left ? timesFactors(op->getOperand(1), factor, b, depth - 1) : Value();
   if (!right)
     return {};
-  return isa<AddOp>(op) ? b.make<AddOp>(left, right) : b.make<MaxOp>(left, right);
+  Operation *scaled = b.clone(*op);
+  scaled->setOperands({left, right});
+  return scaled->getResult(0);
 }
 
 /// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open. Where x is a sum of products
