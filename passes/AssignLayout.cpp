@@ -75,65 +75,6 @@ static TransposeOp layoutTranspose(Value value) {
   return op;
 }
 
-/// Whether `op` brings channels from axis 1 to the end.
-static bool bringsLast(Operation *op) {
-  auto transpose = dyn_cast<TransposeOp>(op);
-  size_t rank = transpose ? transpose.getPermutation().size() : 0;
-  return rank >= 3 && transpose.getPermutation() == ArrayRef(inverse(toChannelsFirst(rank)));
-}
-
-/// Whether `value` is there with channels last, too, where `user` is.
-static bool isThereLast(Value value, Operation *user) {
-  return llvm::any_of(value.getUsers(),
-                      [&](Operation *other) { return bringsLast(other) && other->getBlock() == user->getBlock(); });
-}
-
-/// Whether `op`, or one behind it that transposes may sink to, wants channels last.
-static bool wantsLast(Operation *op) {
-  constexpr size_t mostOps = 32; // looked at: who wants it is near, or an op further on says so
-  SetVector<Operation *> seen;
-  seen.insert(op);
-  for (size_t k = 0; k < seen.size() && k < mostOps; ++k) {
-    if (bringsLast(seen[k]))
-      return true;
-    if (isa<Pointwise, ConcatenateOp>(seen[k]))
-      seen.insert_range(seen[k]->getUsers());
-  }
-  return false;
-}
-
-/// Elements, as far as they are known.
-static int64_t weigh(Value value) {
-  int64_t elements = 1;
-  for (int64_t size : tensorTypeOf(value).getShape())
-    elements *= ShapedType::isDynamic(size) ? 1 : size;
-  return elements;
-}
-
-/// Whether an operand has channels first, and would have to be transposed.
-static bool standsFirst(Value operand) {
-  return !layoutTranspose(operand) && !isa_and_nonnull<BroadcastOp, ConstantOp>(operand.getDefiningOp());
-}
-
-/// Whether no more elements are transposed where `op`, of which some operands have channels last and some first, works
-/// on channels last.
-static bool paysLast(Operation *op) {
-  SetVector<Value> operands(op->operand_begin(), op->operand_end());
-  int64_t first = 0, last = 0; // transposed if it works on channels first, or on channels last
-  for (Value operand : operands) {
-    if (standsFirst(operand))
-      last += isThereLast(operand, op) ? 0 : weigh(operand);
-    else if (layoutTranspose(operand) && llvm::all_equal(operand.getUsers()))
-      first += weigh(operand);
-  }
-  auto isWanted = [](Operation *user) { return wantsLast(user); };
-  if (llvm::any_of(op->getUsers(), isWanted))
-    first += weigh(op->getResult(0));
-  if (!llvm::all_of(op->getUsers(), isWanted))
-    last += weigh(op->getResult(0));
-  return last <= first;
-}
-
 namespace {
 
 //===- the ops that choose -------------------------------------------------------------------===//
@@ -201,38 +142,39 @@ static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64
   return BroadcastOp::create(b, op.getLoc(), type, operand, Value(), sizes, resultAxes, type);
 }
 
-/// `value` with its axes permuted by `last`; `like`, if it is given, has its sizes then.
+/// `value` with its axes permuted by `last`, where that costs no pass over a large tensor; null otherwise.
 static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> first, ArrayRef<int64_t> last, Value like) {
   if (auto op = value.getDefiningOp<TransposeOp>(); op && op.getPermutation() == first)
     return op.getOperand();
-  if (auto op = value.getDefiningOp<BroadcastOp>(); op && (like || op.getType().hasStaticShape()))
+  if (auto op = value.getDefiningOp<BroadcastOp>())
     return permuteBroadcast(b, op, last, like);
-  return transpose(b, value.getLoc(), value, last); // folded if it is a constant
-}
-
-/// A transpose that an operand of `op` is, if it should sink through it.
-static FailureOr<TransposeOp> findSinking(Operation *op, PatternRewriter &b) {
-  TransposeOp found;
-  for (Value operand : op->getOperands())
-    if (!found)
-      found = layoutTranspose(operand);
-  if (!found)
-    return b.notifyMatchFailure(op, "no operand is transposed");
-  if (llvm::any_of(op->getOperands(), standsFirst) && !paysLast(op))
-    return b.notifyMatchFailure(op, "operands that have channels first cost more");
-  return found;
+  if (auto op = value.getDefiningOp<ConstantOp>())
+    return transpose(b, op.getLoc(), value, last); // folded
+  return nullptr;
 }
 
 struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
-    FailureOr<TransposeOp> found = findSinking(op, b);
-    if (failed(found))
-      return failure();
-    SmallVector<int64_t> first(found->getPermutation()), last = inverse(first);
+    TransposeOp found;
+    for (Value operand : op->getOperands())
+      if (TransposeOp candidate = layoutTranspose(operand)) {
+        found = candidate;
+        break;
+      }
+    if (!found)
+      return b.notifyMatchFailure(op, "no operand is transposed");
+    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    auto canAbsorb = [&](Value value) {
+      Operation *producer = value.getDefiningOp();
+      auto other = dyn_cast_or_null<TransposeOp>(producer);
+      return (other && other.getPermutation() == ArrayRef(first)) || isa_and_nonnull<BroadcastOp, ConstantOp>(producer);
+    };
+    if (!llvm::all_of(op->getOperands(), canAbsorb))
+      return b.notifyMatchFailure(op, "another operand has channels first");
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(absorb(b, operand, first, last, found->getOperand()));
+      operands.push_back(absorb(b, operand, first, last, found.getOperand()));
     Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
     b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
     return success();
@@ -268,14 +210,18 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
 struct SinkThroughConcatenate : OpRewritePattern<ConcatenateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatenateOp op, PatternRewriter &b) const override {
-    FailureOr<TransposeOp> found = findSinking(op, b);
-    if (failed(found))
-      return failure();
-    SmallVector<int64_t> first(found->getPermutation()), last = inverse(first);
     SmallVector<Value> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(absorb(b, operand, first, last, Value()));
-    auto moved = cast<ConcatenateOp>(cloneWith(b, op, operands, permuteType(op.getType(), last)));
+    SmallVector<int64_t> first;
+    for (Value operand : op.getOperands()) {
+      TransposeOp found = layoutTranspose(operand);
+      if (!found)
+        return b.notifyMatchFailure(op, "an operand has channels first");
+      first.assign(found.getPermutation().begin(), found.getPermutation().end());
+      operands.push_back(found.getOperand());
+    }
+    if (first.empty())
+      return failure();
+    auto moved = cast<ConcatenateOp>(cloneWith(b, op, operands, permuteType(op.getType(), inverse(first))));
     moved.setAxis(first[op.getAxis()]);
     b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
     return success();

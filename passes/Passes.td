@@ -162,9 +162,8 @@ def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
   let summary = "channels last for convolutions and pools";
   let description = [{
     Ensures: every convolution and pool has channels last; transposes between them have met and vanished where only pointwise ops,
-    broadcasts, reductions, concatenations, pads, slices, resizes or squeezes lie between. A pointwise op or concatenation with
-    other operands of channels first works on channels last where no more elements are transposed so. Filters are transposed
-    constants once constants are folded.
+    broadcasts, reductions, concatenations, pads, slices, resizes or squeezes lie between. Filters are transposed constants once
+    constants are folded.
     (* example test/passes/assign-layout.mlir *)
   }];
 }
