@@ -512,7 +512,8 @@ EmittedKernel ContractionEmitter::emitCopiedOnce() {
       Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, chunkCount);
       Value end = arith::SelectOp::create(b, isLast, rowCount, rowOf(next));
       copyBase = mul(begin, fn.materialize(rowPitch));
-      copyRows(begin, end, lhsBase);
+      if (plan.copiesRows)
+        copyRows(begin, end, lhsBase);
       if (!plan.hasStrips())
         return;
       auto [group, rest] = split(chunk, blockCount);
@@ -536,7 +537,7 @@ EmittedKernel ContractionEmitter::emitCopiedOnce() {
     });
   };
   fn.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.step(), fn.index(0)), copy, multiply);
-  DimExpr copyBytes = dims.mul(dims.mul(plan.rows, rowPitch), dims.constant(widthOf(form.row)));
+  DimExpr copyBytes = dims.mul(dims.mul(plan.rows, rowPitch), dims.constant(plan.copiesRows ? widthOf(form.row) : 0));
   EmittedKernel emitted = finish(chunks, dims.add(stripBytes, copyBytes));
   emitted.steps = dims.constant(2);
   return emitted;

@@ -215,6 +215,22 @@ static bool fitsCopies(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan
          (lhs + rhs) * widthOf(plan.form.a) <= spec.costs().copiedBytes;
 }
 
+/// Rows of lhs, at most, that stay in a quarter of the second-level cache while all columns pass.
+static int64_t stayingRows(KernelSpec &spec, const ContractionPlan &plan) {
+  int64_t rowBytes = constantOr(spec.dims, plan.k, 0) * widthOf(plan.form.a);
+  return spec.target().l2Bytes / 4 / std::max<int64_t>(rowBytes, 1);
+}
+
+/// True where all strips are made before the product: lhs does not stay in the cache while one strip after the other
+/// reads all its rows, but blocks of so many rows do that strips are read often enough.
+static bool makesStripsFirst(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan) {
+  constexpr int64_t fewest = 128; // rows of a block
+  int64_t rows = constantOr(spec.dims, plan.rows, 0), staying = stayingRows(spec, plan);
+  bool areLines = constantOr(spec.dims, plan.lhsK.stride, 0) == 1;
+  return plan.hasStrips() && plan.form.step == ProductForm::Step::fused && areLines && !plan.copiesRows &&
+         staying >= fewest && rows > 2 * staying && fitsCopies(spec, dot, plan);
+}
+
 std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing,
                                                    std::string &refusal) {
   DimContext &dims = spec.dims;
@@ -282,12 +298,13 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
     plan.copied =
         !form->readsColumns() || (rows.isConstant() && rows.constant() >= spec.costs().copiedForRows &&
                                   step.isConstant() && step.constant() * widthOf(form->b) >= spec.costs().farBytes);
-    return plan;
+  } else {
+    refusal = "neither its columns nor the sum are contiguous";
+    if (!isUnit(rhsK->stride))
+      return std::nullopt;
+    plan.transposed = true;
   }
-  refusal = "neither its columns nor the sum are contiguous";
-  if (!isUnit(rhsK->stride))
-    return std::nullopt;
-  plan.transposed = true;
+  plan.copiesOnce |= makesStripsFirst(spec, dot, plan);
   return plan;
 }
 
@@ -328,7 +345,9 @@ int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   // nearly fit are one block.
   int64_t width = widthOf(form.a), fast = spec.target().l2Bytes, most = fast / 2 / width * tileColumns;
   int64_t lhsElements = constantOr(dims, dims.mul(rows, k), 0), ofAllRows = lhsElements * tileColumns;
-  if (lhsElements * width <= fast / 4 * 3)
+  if (copiesOnce && !copiesRows)
+    most = stayingRows(spec, *this) * constantOr(dims, k, 0) * tileColumns;
+  else if (lhsElements * width <= fast / 4 * 3)
     most = std::max(most, ofAllRows);
   if (int64_t steps = blockSteps(spec)) {
     // What stays is a block of steps of these rows, their sums, and two panels' blocks.
