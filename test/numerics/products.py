@@ -36,6 +36,10 @@ WINDOWS = [(2, 9, 11, 8, 40, 3, 1, 1, 1, 1, 1), (1, 7, 17, 3, 33, 3, 2, 1, 0, 1,
 HALVES = [(1, 32, 32, 24, 24, 3, 1, 1, 1, 1, 1), (1, 10, 10, 32, 56, 1, 1, 0, 0, 1, 1), (1, 9, 33, 20, 18, 3, 1, 1, 1, 1, 1), (2, 17, 17, 32, 48, 3, 2, 1, 1, 1, 2),
           (1, 7, 13, 16, 20, 3, 1, 1, 0, 1, 1), (1, 6, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 3, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 4, 20, 700, 24, 3, 1, 1, 1, 1, 1),
           (1, 10, 10, 32, 40, 1, 1, 0, 0, 1, 1), (1, 6, 20, 16, 12, 3, 1, 1, 1, 2, 1)]
+# Taps that lie apart, of which pixels near borders find few: most of them beyond the image, tiles without borders, narrow images of which a tile takes several rows and sums
+# that go by blocks shorter than a tap, strides, pixels 4 KiB apart, tiles that one tap meets.
+APART = [(1, 16, 16, 64, 32, 3, 1, 12, 12, 12, 1), (1, 9, 30, 24, 32, 3, 1, 4, 4, 4, 1), (2, 8, 4, 700, 32, 3, 1, 2, 2, 2, 1), (1, 20, 20, 16, 32, 5, 2, 6, 5, 3, 1),
+         (1, 12, 12, 1024, 32, 3, 1, 8, 8, 8, 1), (1, 11, 40, 8, 64, 3, 1, 30, 30, 30, 1)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1)]
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "x86-64-v4,+avx512bf16", "native"]
 
@@ -156,7 +160,7 @@ def main():
     for kinds in CONVOLUTIONS:
         for sizes in WINDOWS:
             cases.append(ConvolutionCase(len(cases), kinds, sizes))
-    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES for kind in ("f32", "f64"))]
+    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART for kind in ("f32", "f64"))]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases

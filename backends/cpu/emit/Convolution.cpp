@@ -7,10 +7,10 @@
 //
 // Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Zeros
 // around the image are left out: rows of the filter that lie outside are skipped, and tiles at the ends of a row
-// multiply each tap with the pixels that find it inside (tapRuns). Other padding and input dilation are a copy of the
-// rows that a chunk reads into its part of the workspace: one store for each kh * kw * 32 multiply-adds. A pointwise
-// convolution without stride is a matrix product over all pixels. A tile may have several rows of a narrow image, of
-// which the last tile multiplies those that are left.
+// multiply each tap with the pixels that find it inside (tapRuns); so do all tiles where taps lie apart. Other padding
+// and input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh *
+// kw * 32 multiply-adds. A pointwise convolution without stride is a matrix product over all pixels. A tile may have
+// several rows of a narrow image, of which the last tile multiplies those that are left.
 //
 //   chunk     one image, one group, a block of output rows, one tile of output channels
 
@@ -76,6 +76,8 @@ private:
   MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
   SmallVector<Value> multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps, Steps steps,
                               ValueRange sums);
+  SmallVector<Value> multiplyRuns(const PixelTile &at, ArrayRef<TapRun> taps, int64_t lowRow, int64_t endRow,
+                                  const Steps &steps, ValueRange sums);
   SmallVector<Value> multiplyInside(const PixelTile &at, ArrayRef<int64_t> starts, int64_t lowRow, int64_t endRow,
                                     const Steps &steps, ValueRange sums);
   SmallVector<Value> multiplyRows(const PixelTile &at, const Steps &steps, ValueRange sums);
@@ -346,6 +348,8 @@ SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t low
                                                 Steps steps, ValueRange sums) {
   Value inputOffset;
   MicroOperands operands = filterAt(at, steps, inputOffset);
+  if (skips) // between taps that lie apart
+    inputOffset = add(inputOffset, fn.index(taps.firstTap * (shape.dilationW - 1) * pixelStride));
   SmallVector<int64_t> places; // of their sums
   for (int64_t r = lowRow; r < endRow; ++r)
     for (int64_t i = taps.first; i < taps.end; ++i) {
@@ -360,24 +364,36 @@ SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t low
   return next;
 }
 
+/// The same of several runs of taps.
+SmallVector<Value> ConvolutionEmitter::multiplyRuns(const PixelTile &at, ArrayRef<TapRun> taps, int64_t lowRow,
+                                                    int64_t endRow, const Steps &steps, ValueRange sums) {
+  SmallVector<Value> next(sums);
+  for (const TapRun &run : taps) {
+    Steps some = steps;
+    some.from = fn.index(run.firstTap * runs.tapSteps);
+    some.to = fn.index(run.endTap * runs.tapSteps);
+    if (runs.parts != 1) {
+      some.from = arith::MaxSIOp::create(b, some.from, steps.from);
+      some.to = arith::MinSIOp::create(b, some.to, steps.to);
+    }
+    next = multiply(at, lowRow, endRow, run, some, next);
+  }
+  return next;
+}
+
 /// The same of all taps that lie inside of the image, in tiles that begin at one of `starts` and in others.
 SmallVector<Value> ConvolutionEmitter::multiplyInside(const PixelTile &at, ArrayRef<int64_t> starts, int64_t lowRow,
                                                       int64_t endRow, const Steps &steps, ValueRange sums) {
-  if (starts.empty())
-    return multiply(at, lowRow, endRow, {0, shape.kernelW, 0, at.wide}, steps, sums);
+  if (starts.empty()) {
+    TapRun all{0, shape.kernelW, 0, at.wide};
+    if (!skips || shape.dilationW == 1)
+      return multiply(at, lowRow, endRow, all, steps, sums);
+    auto taps =
+        llvm::map_to_vector(llvm::seq(shape.kernelW), [&](int64_t tap) { return TapRun{tap, tap + 1, 0, at.wide}; });
+    return multiplyRuns(at, taps, lowRow, endRow, steps, sums);
+  }
   auto atBorder = [&] {
-    SmallVector<Value> next(sums);
-    for (const TapRun &taps : tapRuns(shape, starts.front(), at.wide)) {
-      Steps some = steps;
-      some.from = fn.index(taps.firstTap * runs.tapSteps);
-      some.to = fn.index(taps.endTap * runs.tapSteps);
-      if (runs.parts != 1) {
-        some.from = arith::MaxSIOp::create(b, some.from, steps.from);
-        some.to = arith::MinSIOp::create(b, some.to, steps.to);
-      }
-      next = multiply(at, lowRow, endRow, taps, some, next);
-    }
-    return next;
+    return multiplyRuns(at, tapRuns(shape, starts.front(), at.wide), lowRow, endRow, steps, sums);
   };
   if (shape.outWidth.staticSize() == at.wide)
     return atBorder();

@@ -257,7 +257,8 @@ SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t 
     int64_t end = std::clamp<int64_t>(llvm::divideCeil(std::max<int64_t>(width - distance, 0), shape.strideW), 0, wide);
     if (first >= end)
       continue;
-    if (!runs.empty() && runs.back().endTap == tap && runs.back().first == first && runs.back().end == end)
+    bool follows = shape.dilationW == 1 && !runs.empty() && runs.back().endTap == tap;
+    if (follows && runs.back().first == first && runs.back().end == end)
       ++runs.back().endTap;
     else
       runs.push_back({tap, tap + 1, first, end});
@@ -271,9 +272,11 @@ SmallVector<int64_t> sinter::cpu::bordersOf(const ConvolutionShape &shape, int64
   for (int64_t at = 0; at < outWidth; at += wide) {
     int64_t start = std::min(at, last);
     SmallVector<TapRun> runs = tapRuns(shape, start, wide);
-    bool isWhole = runs.size() == 1 && runs[0].firstTap == 0 && runs[0].endTap == shape.kernelW && runs[0].first == 0 &&
-                   runs[0].end == wide;
-    if (!isWhole)
+    int64_t taps = 0; // that all pixels find inside
+    for (const TapRun &run : runs)
+      if (run.first == 0 && run.end == wide)
+        taps += run.endTap - run.firstTap;
+    if (taps < shape.kernelW)
       starts.push_back(start);
   }
   return starts;

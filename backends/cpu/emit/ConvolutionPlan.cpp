@@ -44,7 +44,7 @@ bool ConvolutionForm::canShareLast(int64_t lanes) const {
 
 FilterRuns ConvolutionForm::filterRuns() const {
   FilterRuns runs;
-  bool isOneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
+  bool isOneRun = shape.kernelW == 1 || skips || (shape.dilationW == 1 && pixelStride == pitch);
   runs.tapSteps = pitch / product.kPack;
   runs.count = isOneRun ? 1 : shape.kernelW;
   runs.length = isOneRun ? shape.kernelW * runs.tapSteps : runs.tapSteps;
@@ -62,19 +62,47 @@ FilterRuns ConvolutionForm::filterRuns() const {
   return runs;
 }
 
+/// The share of products of a padded axis that find an element of the image.
+static double shareInside(int64_t size, int64_t results, int64_t taps, int64_t stride, int64_t dilation, int64_t low) {
+  int64_t inside = 0;
+  for (int64_t tap = 0; tap < taps; ++tap)
+    for (int64_t i = 0; i < results; ++i)
+      if (int64_t at = i * stride + tap * dilation - low; at >= 0 && at < size)
+        ++inside;
+  return static_cast<double>(inside) / static_cast<double>(std::max<int64_t>(results * taps, 1));
+}
+
+/// The share of products whose pixel is one of the image; 1 where sizes are not known.
+static double liveShare(const ConvolutionShape &shape) {
+  int64_t height = shape.height.staticSize(), outHeight = shape.outHeight.staticSize();
+  int64_t width = shape.width.staticSize(), outWidth = shape.outWidth.staticSize();
+  if (llvm::any_of(ArrayRef{height, outHeight, width, outWidth}, ShapedType::isDynamic))
+    return 1;
+  return shareInside(height, outHeight, shape.kernelH, shape.strideH, shape.dilationH, shape.lowH) *
+         shareInside(width, outWidth, shape.kernelW, shape.strideW, shape.dilationW, shape.lowW);
+}
+
 /// Zeros around an image need no copy where each tap is one run of some channels and filters are so small that few
-/// tiles reach beyond a row.
+/// tiles reach beyond a row, or that few runs are written out for those that do.
 bool ConvolutionForm::canSkip(const Target &target) const {
-  constexpr int64_t leastChannels = 8, mostTaps = 7;
+  constexpr int64_t leastChannels = 8, mostTaps = 7, mostBorderTaps = 256;
   bool isPadding = shape.needsCopy && shape.fill == 0 && shape.inputDilationH == 1 && shape.inputDilationW == 1;
-  bool isOneRun = (shape.dilationW == 1 || shape.kernelW == 1) && shape.pixelPitch == pitch && pitch == groupIn;
   bool isPlain = product.kPack == 1 && !product.copiesRows() && !product.isTiled();
+  bool isOneRun = shape.pixelPitch == pitch && pitch == groupIn;
   bool isKnown = !ShapedType::isDynamic(shape.width.staticSize()) && shape.outWidth.staticSize() > 0;
-  bool isSmall = std::max(shape.kernelH, shape.kernelW) <= mostTaps && shape.lowW < mostTaps && shape.highW < mostTaps;
+  if (!isPadding || !isPlain || !isOneRun || !isKnown)
+    return false;
+  int64_t borders =
+      std::min(std::max<int64_t>(shape.lowW, 0) + std::max<int64_t>(shape.highW, 0), shape.outWidth.staticSize());
+  bool hasFewRuns = shape.dilationW == 1 || shape.kernelW == 1 ? std::max(shape.lowW, shape.highW) < mostTaps
+                                                               : shape.kernelW * borders <= mostBorderTaps;
+  bool isSmall = std::max(shape.kernelH, shape.kernelW) <= mostTaps && hasFewRuns;
   bool walksRows = shape.kernelH > 1 || (shape.lowH <= 0 && shape.highH <= 0);
-  bool conflicts = pitch * shape.strideW * widthOf(product.row) % 4096 == 0;
-  return isPadding && isOneRun && isPlain && isKnown && isSmall && walksRows && !conflicts &&
-         groupIn >= leastChannels && !canShareLast(target.lanes(widthOf(product.sum)));
+  // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros.
+  constexpr double leastLive = .75;
+  bool conflicts = pitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
+  return isSmall && walksRows && !conflicts && groupIn >= leastChannels &&
+         !canShareLast(target.lanes(widthOf(product.sum)));
 }
 
 /// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride

@@ -9,8 +9,12 @@
 // CHECK: memref.prefetch {{.*}}, write
 // CHECK: memref.prefetch {{.*}}, read, locality<2>
 // CHECK-LABEL: func.func @{{.*}}k1_convolution(
-// CHECK-SAME: memref<1099511627776xi8>
+// CHECK-NOT: xi8>
 // CHECK-LABEL: func.func @{{.*}}k2_convolution(
+// CHECK-SAME: memref<1099511627776xi8>
+// CHECK-LABEL: func.func @{{.*}}k3_convolution(
+// CHECK-NOT: xi8>
+// CHECK-LABEL: func.func @{{.*}}k4_convolution(
 // CHECK-SAME: memref<1099511627776xi8>
 
 // Two rows of 7 pixels, three times, and one.
@@ -22,7 +26,7 @@ func.func @narrow(%x: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
   return %p : tensor<1x7x7x512xf32>
 }
 
-// Taps that lie apart are several runs.
+// Taps that lie apart are a run each.
 func.func @dilated(%x: tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> {
   %w = sinter.constant dense<0.5> : tensor<64x3x3x64xf32>
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 2, 2>, high = array<i64: 2, 2>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 2, 2>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x28x28x64xf32>, tensor<64x3x3x64xf32>) -> tensor<1x28x28x64xf32>
@@ -34,4 +38,18 @@ func.func @conflicting(%x: tensor<1x14x14x1024xf32>) -> tensor<1x14x14x64xf32> {
   %w = sinter.constant dense<0.5> : tensor<64x3x3x1024xf32>
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x1024xf32>, tensor<64x3x3x1024xf32>) -> tensor<1x14x14x64xf32>
   return %p : tensor<1x14x14x64xf32>
+}
+
+// Most of the copy would be zeros.
+func.func @far(%x: tensor<1x16x16x1024xf32>) -> tensor<1x16x16x64xf32> {
+  %w = sinter.constant dense<0.5> : tensor<64x3x3x1024xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 12, 12>, high = array<i64: 12, 12>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 12, 12>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x16x16x1024xf32>, tensor<64x3x3x1024xf32>) -> tensor<1x16x16x64xf32>
+  return %p : tensor<1x16x16x64xf32>
+}
+
+// Taps would be written out for each of many tiles.
+func.func @wide(%x: tensor<1x16x512x32xf32>) -> tensor<1x16x512x64xf32> {
+  %w = sinter.constant dense<0.5> : tensor<64x3x3x32xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 8, 64>, high = array<i64: 8, 64>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 8, 64>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x16x512x32xf32>, tensor<64x3x3x32xf32>) -> tensor<1x16x512x64xf32>
+  return %p : tensor<1x16x512x64xf32>
 }

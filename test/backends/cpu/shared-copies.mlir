@@ -9,8 +9,8 @@
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[CHUNK]], %[[BEGIN]]
 // CHECK: %[[MAKE:.*]] = arith.ori %[[FIRST]],
 // CHECK: scf.if %[[MAKE]]
-func.func @main(%x: tensor<1x14x14x256xf32>) -> tensor<1x14x14x256xf32> {
-  %w = sinter.constant dense<0.5> : tensor<256x3x3x256xf32>
-  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 2, 2>, high = array<i64: 2, 2>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 2, 2>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x256xf32>, tensor<256x3x3x256xf32>) -> tensor<1x14x14x256xf32>
+func.func @main(%x: tensor<1x14x14x1024xf32>) -> tensor<1x14x14x256xf32> {
+  %w = sinter.constant dense<0.5> : tensor<256x3x3x1024xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x1024xf32>, tensor<256x3x3x1024xf32>) -> tensor<1x14x14x256xf32>
   return %p : tensor<1x14x14x256xf32>
 }
