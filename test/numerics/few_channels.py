@@ -45,7 +45,7 @@ class Case:
         while True:
             size = [pick(1, 2, 3, 5, 7, 8, 13, 14, 15, 21, 28, 33) for _ in range(axes)]
             self.kernel = [pick(1, 2, 3, 3, 3, 5, 7) for _ in range(axes)]
-            self.stride, self.dilation = ([pick(1, 1, 2, 3) for _ in range(axes)] for _ in range(2))
+            self.stride, self.dilation = ([pick(*values) for _ in range(axes)] for values in ((1, 1, 2, 3), (1, 1, 2, 3, 12)))
             self.low, self.high = ([pick(0, 1, 1, 2, 3, 9) for _ in range(axes)] for _ in range(2))
             self.out = [(s + a + b - d * (k - 1) - 1) // t + 1
                         for s, k, t, d, a, b in zip(size, self.kernel, self.stride, self.dilation, self.low, self.high)]

@@ -6,14 +6,16 @@
 //   chunk     one image, a few output rows (so that their input stays in the second-level cache), all channels, or some
 //             where rows alone give few chunks: nothing is read twice for that
 //   order     channel vectors, rows, pixels: the input rows of a channel vector stay in the first-level cache from one
-//             output row to the next
+//             output row to the next; rows, pixels, channel vectors where the filter has one row
 //
 // Zeros around an image of known width are not read: rows of the filter outside are left out, and the first and the
-// last tile of a row leave out columns that are not there. Otherwise a chunk copies its rows first, padded.
+// last tile of a row leave out columns that are not there. Where taps lie so far apart that more tiles reach them, the
+// tiles of a row are cut where a tap enters or leaves the image. Otherwise a chunk copies its rows first, padded.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Convolution.h"
 #include "backends/cpu/emit/MicroKernel.h"
+#include <set>
 
 using namespace mlir;
 using namespace sinter;
@@ -25,47 +27,107 @@ constexpr int64_t kMostPixels = 14;
 /// Products of bytes whose sum floats hold exactly: it stays below 2^24.
 constexpr int64_t kExactByteProducts = (1 << 24) / (255 * 255);
 
+/// Runs of tiles that a row may be cut into for taps that lie outside of the image.
+constexpr size_t kMostRuns = 16;
+
 namespace {
-/// Tiles of a row of known width, from left to right: one of `first` pixels, then others of `wide`.
-struct RowTiles {
-  int64_t first = 0, wide = 0;
+/// What exists of what a tile reads: columns, counted from its first input column, and taps of a row of the filter.
+struct Inside {
+  int64_t lowColumn = 0, highColumn = std::numeric_limits<int64_t>::max();
+  int64_t lowTap = 0, highTap = std::numeric_limits<int64_t>::max();
 };
 
-/// The columns that exist, counted from the first input column of a tile.
-struct Columns {
-  int64_t low = 0, high = std::numeric_limits<int64_t>::max();
+/// `count` tiles of `wide` pixels each, from output pixel `x` of a row on.
+struct TileRun {
+  int64_t x, count, wide;
+  Inside inside;
+};
+
+/// A row of known width from left to right, and whether zeros around the image are left out of it.
+struct RowTiles {
+  std::vector<TileRun> runs;
+  bool skips = false;
 };
 } // namespace
 
-/// Nothing for a row of unknown width.
-static std::optional<RowTiles> tilesOf(const ConvolutionShape &shape, int64_t pixels) {
-  int64_t width = shape.outWidth.staticSize();
-  if (width == ShapedType::kDynamic || width == 0)
-    return std::nullopt;
-  int64_t count = llvm::divideCeil(width, pixels), wide = llvm::divideCeil(width, count);
-  return RowTiles{width - (count - 1) * wide, wide};
+/// Adds tiles of about one size, of `pixels` pixels at most, for output pixels [begin, end).
+static void addTiles(std::vector<TileRun> &runs, int64_t begin, int64_t end, int64_t pixels, Inside inside) {
+  if (begin >= end)
+    return;
+  int64_t width = end - begin, count = llvm::divideCeil(width, pixels), wide = llvm::divideCeil(width, count);
+  int64_t first = width - (count - 1) * wide;
+  runs.push_back({begin, 1, first, inside});
+  if (count > 1)
+    runs.push_back({begin + first, count - 1, wide, inside});
 }
 
 /// The columns that exist of a tile that begins at output pixel `x` of a row.
-static Columns columnsAt(const ConvolutionShape &shape, int64_t x) {
+static Inside columnsAt(const ConvolutionShape &shape, int64_t x) {
   int64_t first = x * shape.strideW - shape.lowW; // of the image
-  return {-first, shape.width.staticSize() - first};
+  Inside inside;
+  inside.lowColumn = -first;
+  inside.highColumn = shape.width.staticSize() - first;
+  return inside;
 }
 
-/// Whether what surrounds the image is zeros that only the first and the last tile of a row would read, so that nothing
-/// is copied.
-static bool leavesOutPadding(const ConvolutionShape &shape, std::optional<RowTiles> tiles) {
-  int64_t width = shape.width.staticSize();
-  if (!tiles || width == ShapedType::kDynamic || shape.fill != 0 || shape.inputDilationH != 1 ||
-      shape.inputDilationW != 1)
-    return false;
+/// Tiles of which only the first and the last of a row read zeros around the image, which they leave out.
+static std::optional<RowTiles> tilesWithEdges(const ConvolutionShape &shape, const std::vector<TileRun> &runs) {
   int64_t outWidth = shape.outWidth.staticSize(), reach = (shape.kernelW - 1) * shape.dilationW;
-  if (tiles->first == outWidth)
-    return true;
-  // Pixels from `first` to those of the last tile read nothing outside.
-  int64_t second = columnsAt(shape, tiles->first).low;
-  int64_t last = outWidth - tiles->wide - 1; // the last pixel before the last tile
-  return second <= 0 && (last < tiles->first || reach < columnsAt(shape, last).high);
+  RowTiles tiles{{runs.front()}, /*skips=*/true};
+  tiles.runs.front().inside = columnsAt(shape, 0);
+  if (runs.size() == 1)
+    return tiles;
+  TileRun others = runs.back();
+  // Pixels from the second tile to those of the last one read nothing outside.
+  int64_t last = outWidth - others.wide;
+  if (columnsAt(shape, others.x).lowColumn > 0 || (last > others.x && reach >= columnsAt(shape, last - 1).highColumn))
+    return std::nullopt;
+  if (--others.count > 0)
+    tiles.runs.push_back(others);
+  tiles.runs.push_back({last, 1, others.wide, columnsAt(shape, last)});
+  return tiles;
+}
+
+/// Tiles of runs of pixels of which the same taps are in the image, where taps lie far from each other.
+static std::optional<RowTiles> tilesOfTaps(const ConvolutionShape &shape, int64_t pixels) {
+  int64_t outWidth = shape.outWidth.staticSize(), width = shape.width.staticSize(), step = shape.dilationW;
+  // The first pixel whose tap `kw` is at `column` or behind it.
+  auto firstAt = [&](int64_t kw, int64_t column) {
+    return std::clamp<int64_t>(llvm::divideCeilSigned(column + shape.lowW - kw * step, shape.strideW), 0, outWidth);
+  };
+  std::set<int64_t> begins{0, outWidth};
+  for (int64_t kw = 0; kw < shape.kernelW; ++kw)
+    begins.insert({firstAt(kw, 0), firstAt(kw, width)});
+  RowTiles tiles{{}, /*skips=*/true};
+  for (auto at = begins.begin(); std::next(at) != begins.end(); ++at) {
+    Inside inside;
+    inside.highTap = 0;
+    for (int64_t kw = shape.kernelW; kw-- > 0;)
+      if (*at >= firstAt(kw, 0) && *at < firstAt(kw, width)) {
+        inside.highTap = std::max(inside.highTap, kw + 1);
+        inside.lowTap = kw;
+      }
+    addTiles(tiles.runs, *at, *std::next(at), pixels, inside);
+  }
+  if (tiles.runs.size() > kMostRuns)
+    return std::nullopt;
+  return tiles;
+}
+
+/// Nothing for a row of unknown width.
+static std::optional<RowTiles> tilesOf(const ConvolutionShape &shape, int64_t pixels) {
+  int64_t outWidth = shape.outWidth.staticSize();
+  if (outWidth == ShapedType::kDynamic || outWidth == 0)
+    return std::nullopt;
+  RowTiles tiles;
+  addTiles(tiles.runs, 0, outWidth, pixels, {});
+  bool mayLeaveOut = shape.needsCopy && shape.width.staticSize() != ShapedType::kDynamic && shape.fill == 0 &&
+                     shape.inputDilationH == 1 && shape.inputDilationW == 1;
+  if (!mayLeaveOut)
+    return tiles;
+  if (std::optional<RowTiles> found = tilesWithEdges(shape, tiles.runs))
+    return found;
+  return tilesOfTaps(shape, pixels).value_or(tiles);
 }
 
 /// Channels are lanes, so that nothing has to lie side by side: elements become sums where they are copied, or else
@@ -86,7 +148,8 @@ static ProductForm depthwiseForm(KernelSpec &spec, const ConvolutionShape &shape
 
 /// Whether rows are copied where a tile has `pixels` pixels.
 static bool copiesRows(const ConvolutionShape &shape, int64_t pixels) {
-  return shape.needsCopy && !leavesOutPadding(shape, tilesOf(shape, pixels));
+  std::optional<RowTiles> tiles = tilesOf(shape, pixels);
+  return shape.needsCopy && !(tiles && tiles->skips);
 }
 
 /// Bytes of input of a chunk: so many that at most a third of the rows that it reads are a neighbour's, too, as long
@@ -174,11 +237,12 @@ private:
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   /// Finds where the chunk reads rows from, and copies them there if they have to be padded.
   void findRows(Value low, Value high);
-  void emitRow(Value channel, Value mask);
-  void emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns);
+  void emitRow(function_ref<void(int64_t wide, Value x, Inside inside)> emit);
+  void emitRows(Value low, Value high, Value firstChannel, int64_t parts);
+  void emitTile(int64_t wide, Value x, Value channel, Value mask, Inside inside);
   Value load(Value buffer, Number number, Value at, Value mask);
   /// Adds the products of one row of the filter for `wide` pixels.
-  SmallVector<Value> addRow(Value kh, Value pixelBase, Value channel, Value mask, Columns columns, ValueRange sums);
+  SmallVector<Value> addRow(Value kh, Value pixelBase, Value channel, Value mask, Inside inside, ValueRange sums);
 
   ConvolutionShape shape;
   int64_t pixels, lanes;
@@ -201,7 +265,7 @@ private:
 
 DepthwiseKernel::DepthwiseKernel(KernelSpec &spec, ModuleOp module, StringRef name)
     : shape(spec, convolutionOf(spec)), pixels(spec.schedule().getTile().front()), lanes(spec.schedule().getLanes()),
-      tiles(tilesOf(shape, pixels)), copies(shape.needsCopy && !leavesOutPadding(shape, tiles)),
+      tiles(tilesOf(shape, pixels)), copies(shape.needsCopy && !(tiles && tiles->skips)),
       skips(shape.needsCopy && !copies), pixel(copies ? shape.channels : shape.pixelPitch),
       form(depthwiseForm(spec, shape, copies)), fn(spec, module, name, {.workspace = copies}), b(fn.b),
       dims(fn.spec.dims), sumType(VectorType::get({lanes}, typeOf(form.sum, b.getContext()))) {}
@@ -214,7 +278,7 @@ Value DepthwiseKernel::load(Value buffer, Number number, Value at, Value mask) {
   return toSum(b, form, vector::MaskedLoadOp::create(b, type, buffer, ValueRange{at}, mask, zero), number);
 }
 
-SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value channel, Value mask, Columns columns,
+SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value channel, Value mask, Inside inside,
                                            ValueRange sums) {
   auto wide = static_cast<int64_t>(sums.size());
   SmallVector<Value> next(sums);
@@ -222,15 +286,16 @@ SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value chan
   Value rowAt = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), rowElements));
   Value filterRow = add(mul(kh, fn.index(shape.kernelW * shape.channels)), channel);
   std::map<int64_t, Value> inputs; // by column
-  for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
-    if (kw > 0 && kw % kProductBlock == 0 && form.sumsByBlocks()) {
+  int64_t end = std::min(shape.kernelW, inside.highTap);
+  for (int64_t kw = inside.lowTap; kw < end; ++kw) {
+    if (kw > inside.lowTap && kw % kProductBlock == 0 && form.sumsByBlocks()) {
       parts.push_back(next);
       next = zeroAccumulators(fn, sumType, wide);
     }
     Value tap = load(filter, form.b, add(filterRow, fn.index(kw * shape.channels)), mask);
     for (int64_t i = 0; i < wide; ++i) {
       int64_t column = i * shape.strideW + kw * shape.dilationW;
-      if (column < columns.low || column >= columns.high)
+      if (column < inside.lowColumn || column >= inside.highColumn)
         continue;
       Value &input = inputs[column];
       if (!input)
@@ -244,7 +309,7 @@ SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value chan
   return next;
 }
 
-void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns) {
+void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask, Inside inside) {
   Value rowBase = add(base, mul(sub(mul(row, fn.index(shape.strideH)), firstRow), rowElements));
   Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * pixel))), channel);
   if (skips)
@@ -254,7 +319,7 @@ void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask,
       fn, skips ? filterRowsInside(fn, shape, row) : summedAxis(fn, dims.constant(shape.kernelH)), length, block,
       zeroAccumulators(fn, sumType, wide), [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](ArrayRef<Value> at, ValueRange carried) {
-        return addRow(at.front(), pixelBase, channel, mask, columns, carried);
+        return addRow(at.front(), pixelBase, channel, mask, inside, carried);
       });
   auto resultType = VectorType::get({lanes}, getElementTypeOrSelf(shape.op.getType()));
   if (resultType.getElementType().isInteger(32) && isFloat(form.sum))
@@ -274,25 +339,21 @@ void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask,
       channel, [&](Value) { return mask; });
 }
 
-void DepthwiseKernel::emitRow(Value channel, Value mask) {
+void DepthwiseKernel::emitRow(function_ref<void(int64_t wide, Value x, Inside inside)> emit) {
   if (!tiles) {
     Value width = fn.materialize(shape.outWidth), tail = arith::RemUIOp::create(b, width, fn.index(pixels));
     Value whole = sub(width, tail);
-    fn.loop(fn.index(0), whole, pixels, [&](Value x) { emitTile(pixels, x, channel, mask, {}); });
+    fn.loop(fn.index(0), whole, pixels, [&](Value x) { emit(pixels, x, {}); });
     if (pixels > 1)
-      fn.loop(whole, width, 1, [&](Value x) { emitTile(1, x, channel, mask, {}); });
+      fn.loop(whole, width, 1, [&](Value x) { emit(1, x, {}); });
     return;
   }
-  int64_t width = shape.outWidth.staticSize(), first = tiles->first, last = std::max(width - tiles->wide, first);
-  auto columns = [&](int64_t x) { return skips ? columnsAt(shape, x) : Columns(); };
-  emitTile(first, fn.index(0), channel, mask, columns(0));
-  if (!skips)
-    last = width;
-  if (last > first)
-    fn.loop(fn.index(first), fn.index(last), tiles->wide,
-            [&](Value x) { emitTile(tiles->wide, x, channel, mask, {}); });
-  if (last < width)
-    emitTile(tiles->wide, fn.index(last), channel, mask, columns(last));
+  for (const TileRun &run : tiles->runs)
+    if (run.count == 1)
+      emit(run.wide, fn.index(run.x), run.inside);
+    else
+      fn.loop(fn.index(run.x), fn.index(run.x + run.count * run.wide), run.wide,
+              [&](Value x) { emit(run.wide, x, run.inside); });
 }
 
 void DepthwiseKernel::findRows(Value low, Value high) {
@@ -312,6 +373,40 @@ void DepthwiseKernel::findRows(Value low, Value high) {
   Value rows = add(steps, fn.index((shape.kernelH - 1) * shape.dilationH + 1));
   emitPaddedRows(fn, shape, source, imageBase, read, base, firstRow, rows, fn.index(0), shape.channels, shape.channels,
                  lanes, form);
+}
+
+/// Output rows [low, high) of the channels of a part. Where the filter has one row, nothing is read again from one
+/// output row to the next: each tile goes through its channels then, as memory has them.
+void DepthwiseKernel::emitRows(Value low, Value high, Value firstChannel, int64_t parts) {
+  int64_t wholeChannels = shape.channels / lanes * lanes, partChannels = fn.spec.schedule().getTile()[1] * lanes;
+  auto overChannels = [&](function_ref<void(Value channel, Value mask)> emit) {
+    if (wholeChannels) {
+      Value end = arith::MinSIOp::create(b, add(firstChannel, fn.index(partChannels)), fn.index(wholeChannels));
+      fn.loop(firstChannel, end, lanes, [&](Value channel) { emit(channel, nullptr); });
+    }
+    if (shape.channels == wholeChannels)
+      return;
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstChannel, fn.index((parts - 1) * partChannels));
+    fn.ifThen(isLast, [&] {
+      auto maskType = VectorType::get({lanes}, b.getI1Type());
+      Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(shape.channels - wholeChannels)});
+      emit(fn.index(wholeChannels), mask);
+    });
+  };
+  auto overRows = [&](function_ref<void(int64_t wide, Value x, Inside inside)> emit) {
+    fn.loop(low, high, 1, [&](Value number) {
+      row = number;
+      emitRow(emit);
+    });
+  };
+  if (shape.kernelH == 1)
+    return overRows([&](int64_t wide, Value x, Inside inside) {
+      overChannels([&](Value channel, Value mask) { emitTile(wide, x, channel, mask, inside); });
+    });
+  overChannels([&](Value channel, Value mask) {
+    overRows([&](int64_t wide, Value x, Inside inside) { emitTile(wide, x, channel, mask, inside); });
+  });
 }
 
 EmittedKernel DepthwiseKernel::emit() {
@@ -334,26 +429,7 @@ EmittedKernel DepthwiseKernel::emit() {
     Value low = mul(sub(block, mul(image, blockCount)), rowsOfBlock);
     Value high = arith::MinSIOp::create(b, add(low, rowsOfBlock), fn.materialize(shape.outHeight));
     findRows(low, high);
-    auto overRows = [&](Value channel, Value mask) {
-      fn.loop(low, high, 1, [&](Value number) {
-        row = number;
-        emitRow(channel, mask);
-      });
-    };
-    int64_t wholeChannels = shape.channels / lanes * lanes;
-    if (wholeChannels) {
-      Value end = arith::MinSIOp::create(b, add(firstChannel, fn.index(partChannels)), fn.index(wholeChannels));
-      fn.loop(firstChannel, end, lanes, [&](Value channel) { overRows(channel, nullptr); });
-    }
-    if (shape.channels == wholeChannels)
-      return;
-    Value isLast =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, firstChannel, fn.index((parts - 1) * partChannels));
-    fn.ifThen(isLast, [&] {
-      auto maskType = VectorType::get({lanes}, b.getI1Type());
-      Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(shape.channels - wholeChannels)});
-      overRows(fn.index(wholeChannels), mask);
-    });
+    emitRows(low, high, firstChannel, parts);
   });
   fn.finish();
 

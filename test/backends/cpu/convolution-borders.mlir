@@ -16,6 +16,8 @@
 // CHECK-NOT: xi8>
 // CHECK-LABEL: func.func @{{.*}}k4_convolution(
 // CHECK-SAME: memref<1099511627776xi8>
+// CHECK-LABEL: func.func @{{.*}}k5_convolution(
+// CHECK-NOT: xi8>
 
 // Two rows of 7 pixels, three times, and one.
 // TILE-LABEL: @narrow
@@ -52,4 +54,12 @@ func.func @wide(%x: tensor<1x16x512x32xf32>) -> tensor<1x16x512x64xf32> {
   %w = sinter.constant dense<0.5> : tensor<64x3x3x32xf32>
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 8, 64>, high = array<i64: 8, 64>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 8, 64>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x16x512x32xf32>, tensor<64x3x3x32xf32>) -> tensor<1x16x512x64xf32>
   return %p : tensor<1x16x512x64xf32>
+}
+
+// Channels on their own whose taps lie apart: rows are cut where a tap enters or leaves the image. Pixels
+// 0 to 7 leave out the first tap, pixels 1992 to 1999 the last one.
+func.func @apart(%x: tensor<1x2000x128xf32>) -> tensor<1x2000x128xf32> {
+  %w = sinter.constant dense<0.5> : tensor<128x3x1xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1>, low = array<i64: 8>, high = array<i64: 8>, input_dilation = array<i64: 1>, dilation = array<i64: 8>, groups = 128 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x2000x128xf32>, tensor<128x3x1xf32>) -> tensor<1x2000x128xf32>
+  return %p : tensor<1x2000x128xf32>
 }
