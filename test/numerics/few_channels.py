@@ -47,6 +47,8 @@ class Case:
             self.kernel = [pick(1, 2, 3, 3, 3, 5, 7) for _ in range(axes)]
             self.stride, self.dilation = ([pick(*values) for _ in range(axes)] for values in ((1, 1, 2, 3), (1, 1, 2, 3, 12)))
             self.low, self.high = ([pick(0, 1, 1, 2, 3, 9) for _ in range(axes)] for _ in range(2))
+            if number == 3:  # a product of pixels, but for the border
+                size, self.kernel, self.stride, self.dilation, self.low, self.high = [14], [1], [1], [1], [1], [2]
             self.out = [(s + a + b - d * (k - 1) - 1) // t + 1
                         for s, k, t, d, a, b in zip(size, self.kernel, self.stride, self.dilation, self.low, self.high)]
             if min(self.out) > 0:
@@ -56,7 +58,7 @@ class Case:
         self.filters = self.channels if self.isDepthwise else pick(1, 16, 24, 32, 40, 64)
         self.shape = (self.images, *size, self.channels)
         self.x, self.w = draw(random, self.shape, kinds[0]), draw(random, (self.filters, *self.kernel, 1 if self.isDepthwise else self.channels), kinds[1])
-        self.open = [axis for axis in range(1, axes + 1) if random.integers(5) == 0]  # sizes that only running tells
+        self.open = [axis for axis in range(1, len(size) + 1) if number != 3 and random.integers(5) == 0]  # sizes that only running tells
         self.isFollowed = number % 6 == 0 and kinds[3] > 0  # by more ops than a tile's registers are stored through
         self.fill = int(random.integers(1, 100)) if kinds[2] == "i32" and random.integers(2) else 0
 

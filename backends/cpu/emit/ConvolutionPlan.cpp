@@ -28,7 +28,8 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
     pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
   // A pointwise convolution walks all pixels as one row.
-  if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
+  if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy &&
+      !skips) {
     DimExpr one = spec.dims.constant(1);
     DimExpr pixels = spec.dims.mul(shape.images, spec.dims.mul(shape.height, shape.width));
     flattened = true;
