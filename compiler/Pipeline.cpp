@@ -114,6 +114,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps})); // filters
   pm.addNestedPass<func::FuncOp>(
       createSimplifyAlgebra({.fastMath = o.fastMath})); // products read what is left of the transposes
+  pm.addNestedPass<func::FuncOp>(createSplitResizes()); // once transposes lie where they stay
   pm.addNestedPass<func::FuncOp>(createAlignMatrices());
   if (o.fastMath)
     pm.addNestedPass<func::FuncOp>(createAllowWinograd());

@@ -73,6 +73,15 @@ def SplitPhases : Sinter_FunctionPass<"sinter-split-phases"> {
   }];
 }
 
+def SplitResizes : Sinter_FunctionPass<"sinter-split-resizes"> {
+  let summary = "images that grow along several axes, one axis at a time";
+  let description = [{
+    Requires: static sizes, where it is to find anything.  Ensures: no linear or cubic resize of f32 or f64 that makes twice as many elements along other
+    axes resizes the last one, too, and no resize that makes twice as many elements is transposed by the only op that reads it. Not where a module has devices.
+    (* example test/passes/split-resizes.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{
