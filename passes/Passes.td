@@ -65,10 +65,11 @@ def FlattenDepth : Sinter_FunctionPass<"sinter-flatten-depth"> {
 }
 
 def SplitPhases : Sinter_FunctionPass<"sinter-split-phases"> {
-  let summary = "transposed convolutions that overlap nowhere as products";
+  let summary = "transposed convolutions as convolutions of their phases";
   let description = [{
-    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has as many taps as its input's elements are
-    apart: it is one over all elements by filters of one tap, those of all phases side by side, and its results are put in their places.
+    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has a filter that is a multiple of how far its
+    input's elements are apart: it is one over the elements as they are, by the taps that a result meets, the filters of all phases side by side, and its
+    results are put in their places.
     (* example test/passes/split-phases.mlir *)
   }];
 }

@@ -3,7 +3,7 @@
 
 // Elements two and three apart: six phases of five channels each.
 // CHECK-LABEL: @phases_are_channels
-// CHECK: sinter.reverse {{.*}}axes = array<i64: 1, 2>
+// CHECK: sinter.reverse {{.*}}axes = array<i64: 2, 4>
 // CHECK: sinter.convolution {{.*}}input_dilation = array<i64: 1, 1>{{.*}} (tensor<2x4x6x3xf32>, tensor<30x1x1x3xf32>) -> tensor<2x4x6x30xf32>
 // CHECK: sinter.transpose {{.*}} (tensor<2x4x6x2x3x5xf32>) -> tensor<2x4x2x6x3x5xf32>
 // CHECK: sinter.reshape {{.*}} -> tensor<2x8x18x5xf32>
@@ -39,6 +39,28 @@ func.func @pointwise_comes_first(%x: tensor<2x3x4x6xf32>, %w: tensor<3x3x2x2xf32
 func.func @along_one_axis(%x: tensor<1x7x3xf32>, %w: tensor<2x4x3xf32>) -> tensor<1x28x2xf32> {
   %0 = sinter.convolution %x, %w {layout = #sinter<conv_layout channels_last>, strides = array<i64: 1>, low = array<i64: 3>, high = array<i64: 3>, input_dilation = array<i64: 4>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x7x3xf32>, tensor<2x4x3xf32>) -> tensor<1x28x2xf32>
   return %0 : tensor<1x28x2xf32>
+}
+
+// Filters of twice the distance: windows of two elements, of which the first and the last one reach beyond the image. The
+// first result is the second one of the first window.
+// CHECK-LABEL: @windows_of_two
+// CHECK: sinter.reverse {{.*}}axes = array<i64: 2, 4>{{.*}} (tensor<8x2x2x2x2x3xf32>)
+// CHECK: sinter.convolution {{.*}}high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>{{.*}}low = array<i64: 1, 1>{{.*}} (tensor<1x5x7x3xf32>, tensor<32x2x2x3xf32>) -> tensor<1x6x8x32xf32>
+// CHECK: sinter.transpose {{.*}} (tensor<1x6x8x2x2x8xf32>) -> tensor<1x6x2x8x2x8xf32>
+// CHECK: sinter.reshape {{.*}} -> tensor<1x12x16x8xf32>
+// CHECK: sinter.slice {{.*}}limits = array<i64: 1, 11, 15, 8>, starts = array<i64: 0, 1, 1, 0>{{.*}} -> tensor<1x10x14x8xf32>
+func.func @windows_of_two(%x: tensor<1x5x7x3xf32>, %w: tensor<8x4x4x3xf32>) -> tensor<1x10x14x8xf32> {
+  %0 = sinter.convolution %x, %w {layout = #sinter<conv_layout channels_last>, strides = array<i64: 1, 1>, low = array<i64: 2, 2>, high = array<i64: 2, 2>, input_dilation = array<i64: 2, 2>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x5x7x3xf32>, tensor<8x4x4x3xf32>) -> tensor<1x10x14x8xf32>
+  return %0 : tensor<1x10x14x8xf32>
+}
+
+// An image of one pixel is one window.
+// CHECK-LABEL: @one_pixel
+// CHECK: sinter.convolution {{.*}} (tensor<4x1x1x100xf32>, tensor<128x1x1x100xf32>) -> tensor<4x1x1x128xf32>
+// CHECK-NOT: sinter.slice
+func.func @one_pixel(%x: tensor<4x1x1x100xf32>, %w: tensor<8x4x4x100xf32>) -> tensor<4x4x4x8xf32> {
+  %0 = sinter.convolution %x, %w {layout = #sinter<conv_layout channels_last>, strides = array<i64: 1, 1>, low = array<i64: 3, 3>, high = array<i64: 3, 3>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<4x1x1x100xf32>, tensor<8x4x4x100xf32>) -> tensor<4x4x4x8xf32>
+  return %0 : tensor<4x4x4x8xf32>
 }
 
 // Results meet one tap or two.
