@@ -143,8 +143,8 @@ static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64
 }
 
 /// `value` with its axes permuted by `last`, where that costs no pass over a large tensor; null otherwise.
-static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> first, ArrayRef<int64_t> last, Value like) {
-  if (auto op = value.getDefiningOp<TransposeOp>(); op && op.getPermutation() == first)
+static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> last, Value like) {
+  if (TransposeOp op = layoutTranspose(value))
     return op.getOperand();
   if (auto op = value.getDefiningOp<BroadcastOp>())
     return permuteBroadcast(b, op, last, like);
@@ -166,15 +166,13 @@ struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
       return b.notifyMatchFailure(op, "no operand is transposed");
     SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
     auto canAbsorb = [&](Value value) {
-      Operation *producer = value.getDefiningOp();
-      auto other = dyn_cast_or_null<TransposeOp>(producer);
-      return (other && other.getPermutation() == ArrayRef(first)) || isa_and_nonnull<BroadcastOp, ConstantOp>(producer);
+      return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp());
     };
     if (!llvm::all_of(op->getOperands(), canAbsorb))
       return b.notifyMatchFailure(op, "another operand has channels first");
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(absorb(b, operand, first, last, found.getOperand()));
+      operands.push_back(absorb(b, operand, last, found.getOperand()));
     Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
     b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
     return success();
@@ -335,24 +333,41 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
-/// A reshape that merges all spatial axes into one.
-struct SinkThroughFlatten : OpRewritePattern<ReshapeOp> {
+/// The product of the sizes of all axes but the first two; nothing where one is not known.
+static std::optional<int64_t> places(RankedTensorType type) {
+  ArrayRef<int64_t> spatial = type.getShape().drop_front(2);
+  if (ShapedType::isDynamicShape(spatial))
+    return std::nullopt;
+  return ShapedType::getNumElements(spatial);
+}
+
+/// A reshape that merges the spatial axes, or splits them: tokens become an image. Images and channels stay.
+struct SinkThroughSpatialReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
     TransposeOp found = layoutTranspose(op.getOperand());
     RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
-    if (!found || op.getShape() || from.getRank() < 4 || to.getRank() != 3 || llvm::is_contained(to.getShape(), 0))
+    if (!found || op.getShape() || to.getRank() < 3 || llvm::is_contained(to.getShape(), 0))
       return b.notifyMatchFailure(op, "the operand is not transposed, or several sizes are given");
-    // Images and channels stay: the rest is then one axis.
     bool keepsChannels = !from.isDynamicDim(1) && from.getDimSize(1) == to.getDimSize(1);
-    bool keepsImages =
-        from.isDynamicDim(0) ? to.isDynamicDim(0) && to.isDynamicDim(2) : from.getDimSize(0) == to.getDimSize(0);
-    if (!keepsChannels || !keepsImages)
-      return b.notifyMatchFailure(op, "does more than merge the spatial axes");
-    auto type = RankedTensorType::get({to.getDimSize(0), to.getDimSize(2), to.getDimSize(1)}, to.getElementType());
+    if (!keepsChannels || !keepsImages(from, to))
+      return b.notifyMatchFailure(op, "does more than merge or split the spatial axes");
+    SmallVector<int64_t> first = toChannelsFirst(to.getRank());
+    RankedTensorType type = permuteType(to, inverse(first));
     Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
-    b.replaceOp(op, transpose(b, op.getLoc(), moved, {0, 2, 1}));
+    b.replaceOp(op, transpose(b, op.getLoc(), moved, first));
     return success();
+  }
+
+private:
+  static bool keepsImages(RankedTensorType from, RankedTensorType to) {
+    std::optional<int64_t> before = places(from), after = places(to);
+    if (before && after)
+      return *before == *after;
+    // One axis takes all places: the operand's images are the result's.
+    if (to.getRank() != 3)
+      return false;
+    return from.isDynamicDim(0) ? to.isDynamicDim(0) && !after : from.getDimSize(0) == to.getDimSize(0);
   }
 };
 
@@ -364,7 +379,7 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
       return signalPassFailure();
     RewritePatternSet sink(&getContext());
     sink.add<SinkThroughPointwise, SinkThroughReduce, SinkThroughConcatenate, SinkThroughPad, SinkThroughSlice,
-             SinkThroughResize, SinkThroughUnitReshape, SinkThroughFlatten>(&getContext());
+             SinkThroughResize, SinkThroughUnitReshape, SinkThroughSpatialReshape>(&getContext());
     TransposeOp::getCanonicalizationPatterns(sink, &getContext());
     ReshapeOp::getCanonicalizationPatterns(sink, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(sink))))

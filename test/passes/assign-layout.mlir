@@ -56,3 +56,30 @@ func.func @resize_with_scales_and_sizes(%x: tensor<1x4x3x3xf32>, %f: tensor<4x4x
   %1 = sinter.resize %0 scales(%scales) sizes(%sizes) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xi64>) -> tensor<1x4x6x9xf32>
   return %1 : tensor<1x4x6x9xf32>
 }
+
+// Tokens become an image, are convolved and become tokens again: nothing is transposed.
+// CHECK-LABEL: @tokens_become_an_image
+// CHECK-NOT: sinter.transpose %
+// CHECK: %[[I:.*]] = sinter.reshape %arg0 {type = tensor<?x4x6x8xf32>}
+// CHECK-NEXT: %[[C:.*]] = sinter.convolution %[[I]], %arg1
+// CHECK-NEXT: %[[T:.*]] = sinter.reshape %[[C]] {type = tensor<?x24x8xf32>}
+// CHECK-NEXT: return %[[T]]
+func.func @tokens_become_an_image(%x: tensor<?x24x8xf32>, %f: tensor<8x1x1x1xf32>) -> tensor<?x24x8xf32> {
+  %0 = sinter.transpose %x {permutation = array<i64: 0, 2, 1>} : (tensor<?x24x8xf32>) -> tensor<?x8x24xf32>
+  %1 = sinter.reshape %0 {type = tensor<?x8x4x6xf32>} : (tensor<?x8x24xf32>) -> tensor<?x8x4x6xf32>
+  %2 = sinter.convolution %1, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 8 : i64, element_type = f32} : (tensor<?x8x4x6xf32>, tensor<8x1x1x1xf32>) -> tensor<?x8x4x6xf32>
+  %3 = sinter.reshape %2 {type = tensor<?x8x24xf32>} : (tensor<?x8x4x6xf32>) -> tensor<?x8x24xf32>
+  %4 = sinter.transpose %3 {permutation = array<i64: 0, 2, 1>} : (tensor<?x8x24xf32>) -> tensor<?x24x8xf32>
+  return %4 : tensor<?x24x8xf32>
+}
+
+// Channels that a reshape splits do not stay what they were.
+// CHECK-LABEL: @heads_stay_transposed
+// CHECK: %[[T:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 1>}
+// CHECK-NEXT: %[[R:.*]] = sinter.reshape %[[T]] {type = tensor<1x2x4x24xf32>}
+// CHECK-NEXT: return %[[R]]
+func.func @heads_stay_transposed(%x: tensor<1x24x8xf32>) -> tensor<1x2x4x24xf32> {
+  %0 = sinter.transpose %x {permutation = array<i64: 0, 2, 1>} : (tensor<1x24x8xf32>) -> tensor<1x8x24xf32>
+  %1 = sinter.reshape %0 {type = tensor<1x2x4x24xf32>} : (tensor<1x8x24xf32>) -> tensor<1x2x4x24xf32>
+  return %1 : tensor<1x2x4x24xf32>
+}
