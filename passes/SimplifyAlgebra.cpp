@@ -29,6 +29,14 @@ static bool isFloat(Value value) { return isa<FloatType>(tensorTypeOf(value).get
 
 static BroadcastOp broadcastOf(Value value) { return value.getDefiningOp<BroadcastOp>(); }
 
+static ReshapeOp reshapeOf(Value value) { return value.getDefiningOp<ReshapeOp>(); }
+
+/// The product that `value` is, where nothing else reads it.
+static DotGeneralOp ownProduct(Value value) {
+  auto dot = value.getDefiningOp<DotGeneralOp>();
+  return dot && hasOneReader(dot) ? dot : DotGeneralOp();
+}
+
 static bool isPositiveZero(Value value) {
   std::optional<double> number = uniformValue(value);
   return number && *number == 0 && !std::signbit(*number);
@@ -110,8 +118,8 @@ struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
 struct SwapFactors : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &b) const override {
-    auto dot = op.getOperand().getDefiningOp<DotGeneralOp>();
-    if (!dot || !hasOneReader(dot))
+    DotGeneralOp dot = ownProduct(op.getOperand());
+    if (!dot)
       return b.notifyMatchFailure(op, "transposes no product that it alone reads");
     int64_t rank = tensorTypeOf(dot).getRank(), batch = dot.getLhsBatch().size();
     int64_t rows = tensorTypeOf(dot.getLhs()).getRank() - batch - static_cast<int64_t>(dot.getLhsContract().size());
@@ -314,6 +322,93 @@ private:
   }
 };
 
+/// Known positions that read a part of the columns of a product with a constant factor: the others are not computed.
+/// Relative positions of attention are such, whose table holds those of the longest text.
+struct ComputeWhatIsRead : OpRewritePattern<GatherElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherElementsOp op, PatternRewriter &b) const override {
+    DotGeneralOp dot = ownProduct(op.getOperand());
+    if (!dot || !tensorTypeOf(dot).hasStaticShape())
+      return b.notifyMatchFailure(op, "reads no product that it alone reads");
+    auto axis = static_cast<int64_t>(op.getAxis());
+    std::optional<std::pair<unsigned, int64_t>> factor = factorOf(dot, axis);
+    if (!factor || !matchPattern(dot->getOperand(factor->first), m_Constant()))
+      return b.notifyMatchFailure(op, "columns are not those of a constant");
+    std::optional<Range> range = rangeOf(op.getPositions(), tensorTypeOf(dot), axis);
+    int64_t size = tensorTypeOf(dot).getDimSize(axis);
+    if (!range || 4 * (range->end - range->begin) > 3 * size)
+      return b.notifyMatchFailure(op, "most columns are read, or it is not known which");
+    auto narrow = [&](RankedTensorType type, int64_t along) {
+      SmallVector<int64_t> sizes(type.getShape());
+      sizes[along] = range->end - range->begin;
+      return RankedTensorType::get(sizes, type.getElementType());
+    };
+    Value constant = dot->getOperand(factor->first);
+    SmallVector<int64_t> starts(tensorTypeOf(constant).getRank(), 0), limits(tensorTypeOf(constant).getShape()),
+        steps(starts.size(), 1);
+    starts[factor->second] = range->begin;
+    limits[factor->second] = range->end;
+    Value columns = SliceOp::create(b, constant.getLoc(), narrow(tensorTypeOf(constant), factor->second), constant,
+                                    starts, limits, steps);
+    Operation *product = b.clone(*dot);
+    product->setOperand(factor->first, columns);
+    product->getResult(0).setType(narrow(tensorTypeOf(dot), axis));
+    b.replaceOpWithNewOp<GatherElementsOp>(op, op.getType(), product->getResult(0),
+                                           countFrom(b, op.getPositions(), range->begin), op.getAxis());
+    return success();
+  }
+
+private:
+  struct Range {
+    int64_t begin, end;
+  };
+
+  /// The operand, and its axis, that axis `axis` of a product's result comes from; nothing for an axis of both.
+  static std::optional<std::pair<unsigned, int64_t>> factorOf(DotGeneralOp dot, int64_t axis) {
+    int64_t place = axis - static_cast<int64_t>(dot.getLhsBatch().size());
+    if (place < 0)
+      return std::nullopt;
+    for (unsigned k : {0u, 1u}) {
+      ArrayRef<int64_t> batch = k == 0 ? dot.getLhsBatch() : dot.getRhsBatch();
+      ArrayRef<int64_t> contract = k == 0 ? dot.getLhsContract() : dot.getRhsContract();
+      for (int64_t own = 0; own < tensorTypeOf(dot->getOperand(k)).getRank(); ++own)
+        if (!llvm::is_contained(batch, own) && !llvm::is_contained(contract, own) && place-- == 0)
+          return std::pair(k, own);
+    }
+    return std::nullopt;
+  }
+
+  /// What lies between the least and the greatest position of a constant, in whole lines of the cache.
+  static std::optional<Range> rangeOf(Value positions, RankedTensorType type, int64_t axis) {
+    constexpr int64_t lineBits = 8 * 64;
+    auto broadcast = broadcastOf(positions);
+    std::optional<SmallVector<int64_t>> known = constantInts(broadcast ? broadcast.getOperand() : positions);
+    if (!known || known->empty())
+      return std::nullopt;
+    auto [least, greatest] = std::minmax_element(known->begin(), known->end());
+    if (*least < 0 || *greatest >= type.getDimSize(axis))
+      return std::nullopt;
+    int64_t line = std::max<int64_t>(lineBits / type.getElementTypeBitWidth(), 1);
+    int64_t begin = *least / line * line, end = llvm::divideCeil(*greatest + 1, line) * line;
+    return Range{begin, std::min(end, type.getDimSize(axis))};
+  }
+
+  /// `positions` less `begin`, taken from the constant before it is broadcast.
+  static Value countFrom(PatternRewriter &b, Value positions, int64_t begin) {
+    auto broadcast = broadcastOf(positions);
+    Value known = broadcast ? broadcast.getOperand() : positions;
+    auto number =
+        DenseElementsAttr::get(tensorTypeOf(known), b.getIntegerAttr(tensorTypeOf(known).getElementType(), begin));
+    Value less =
+        SubOp::create(b, known.getLoc(), known, ConstantOp::create(b, known.getLoc(), known.getType(), number));
+    if (!broadcast)
+      return less;
+    Operation *copy = b.clone(*broadcast);
+    copy->setOperand(0, less);
+    return copy->getResult(0);
+  }
+};
+
 /// One number from a large array goes by rows, which are combined on all threads, and then by their results.
 struct SplitReduction : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -401,7 +496,7 @@ struct MergeBroadcasts : OpRewritePattern<BroadcastOp> {
 struct BroadcastOfAddedAxes : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &b) const override {
-    auto reshape = op.getOperand().getDefiningOp<ReshapeOp>();
+    ReshapeOp reshape = reshapeOf(op.getOperand());
     if (!reshape || reshape.getShape())
       return b.notifyMatchFailure(op, "does not follow a reshape");
     if (!op.getType().hasStaticShape() && !op.getShape() && op.getLike().empty())
@@ -496,49 +591,45 @@ struct GatherOfShape : OpRewritePattern<GatherOp> {
   }
 };
 
-/// f(reshape(x), numbers) = reshape(f(x, numbers)): x and f may share a kernel, and the reshape stays a view.
+/// A number that fills `value`: as a tensor without axes, built where it is needed.
+static bool isNumber(Value value) {
+  ElementsAttr attr;
+  if (auto broadcast = broadcastOf(value))
+    return tensorTypeOf(broadcast.getOperand()).getRank() == 0;
+  return matchPattern(value, m_Constant(&attr)) && isa<DenseElementsAttr>(attr) && attr.isSplat();
+}
+
+static Value numberOf(OpBuilder &b, Value value) {
+  if (auto broadcast = broadcastOf(value))
+    return broadcast.getOperand();
+  ElementsAttr attr;
+  matchPattern(value, m_Constant(&attr));
+  auto type = RankedTensorType::get({}, tensorTypeOf(value).getElementType());
+  return ConstantOp::create(b, value.getLoc(), type, cast<DenseElementsAttr>(attr).resizeSplat(type));
+}
+
+/// f(reshape(x), numbers) = reshape(f(x, numbers)): x and f may share a kernel, and the reshape stays a view. Several
+/// operands may be reshaped from one shape, and x may have several readers of which all can move: x * sigmoid(x).
 struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
     ReshapeOp reshape;
-    for (Value operand : op->getOperands()) {
-      auto candidate = operand.getDefiningOp<ReshapeOp>();
-      if (candidate && hasOneReader(candidate) && candidate.getOperand().getDefiningOp() && !reshape) {
-        reshape = candidate;
-        continue;
-      }
-      ElementsAttr attr;
-      auto broadcast = broadcastOf(operand);
-      bool isNumber = broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0;
-      if (!isNumber && !(matchPattern(operand, m_Constant(&attr)) && isa<DenseElementsAttr>(attr) && attr.isSplat()))
-        return b.notifyMatchFailure(op, "another operand is not one number");
-    }
+    for (Value operand : op->getOperands())
+      if (!reshape)
+        reshape = reshapeOf(operand);
     // Shape arithmetic is no work to be fused.
-    if (!reshape || isa<IntegerType>(tensorTypeOf(reshape).getElementType()))
+    if (!reshape || !reshape.getOperand().getDefiningOp() || isa<IntegerType>(tensorTypeOf(reshape).getElementType()))
       return b.notifyMatchFailure(op, "no operand is reshaped");
     Value x = reshape.getOperand();
+    auto isMoved = [&](Value operand) { return isNumber(operand) || isReshapedLike(operand, x); };
+    if (!llvm::all_of(op->getOperands(), isMoved))
+      return b.notifyMatchFailure(op, "another operand is neither a number nor reshaped from the same shape");
+    auto allows = [&](OpOperand &use) { return readsOnlySizes(use) || canMove(use.getOwner(), x, kLongestChain); };
+    if (!llvm::all_of(reshape->getUses(), allows))
+      return b.notifyMatchFailure(op, "the reshape stays for another reader");
     SmallVector<Value> operands;
-    for (Value operand : op->getOperands()) {
-      RankedTensorType type = RankedTensorType::get(tensorTypeOf(x).getShape(), tensorTypeOf(operand).getElementType());
-      SmallVector<Value> like;
-      if (!type.hasStaticShape())
-        like.push_back(x);
-      auto broadcast = broadcastOf(operand);
-      if (operand == reshape.getResult()) {
-        operands.push_back(x);
-      } else if (broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0) {
-        operands.push_back(BroadcastOp::create(b, op->getLoc(), type, broadcast.getOperand(), Value(), like,
-                                               ArrayRef<int64_t>(), type));
-      } else {
-        ElementsAttr attr;
-        matchPattern(operand, m_Constant(&attr));
-        auto scalarType = RankedTensorType::get({}, type.getElementType());
-        Value number =
-            ConstantOp::create(b, operand.getLoc(), scalarType, cast<DenseElementsAttr>(attr).resizeSplat(scalarType));
-        operands.push_back(
-            BroadcastOp::create(b, op->getLoc(), type, number, Value(), like, ArrayRef<int64_t>(), type));
-      }
-    }
+    for (Value operand : op->getOperands())
+      operands.push_back(isNumber(operand) ? fill(b, op->getLoc(), operand, x) : reshapeOf(operand).getOperand());
     Operation *moved = b.clone(*op);
     moved->setOperands(operands);
     auto resultType = tensorTypeOf(op->getResult(0));
@@ -547,6 +638,36 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
     b.replaceOpWithNewOp<ReshapeOp>(op, resultType, moved->getResult(0), reshape.getShape(), newType);
     return success();
   }
+
+private:
+  static constexpr unsigned kLongestChain = 8; // ops of an activation
+
+  static bool isReshapedLike(Value value, Value x) {
+    ReshapeOp reshape = reshapeOf(value);
+    if (!reshape)
+      return false;
+    RankedTensorType from = tensorTypeOf(reshape.getOperand()), like = tensorTypeOf(x);
+    return reshape.getOperand() == x || (from.hasStaticShape() && from.getShape() == like.getShape());
+  }
+
+  /// True when the pattern moves `op` in front of the reshape of `x`, once it has moved what `op` reads.
+  static bool canMove(Operation *op, Value x, unsigned steps) {
+    return isa<Pointwise>(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+             if (isNumber(operand) || isReshapedLike(operand, x))
+               return true;
+             Operation *producer = operand.getDefiningOp();
+             return producer && hasOneReader(operand) && steps > 0 && canMove(producer, x, steps - 1);
+           });
+  }
+
+  /// The number that fills `value`, filling a tensor with the sizes of `x`.
+  static Value fill(PatternRewriter &b, Location loc, Value value, Value x) {
+    auto type = RankedTensorType::get(tensorTypeOf(x).getShape(), tensorTypeOf(value).getElementType());
+    SmallVector<Value> like;
+    if (!type.hasStaticShape())
+      like.push_back(x);
+    return BroadcastOp::create(b, loc, type, numberOf(b, value), Value(), like, ArrayRef<int64_t>(), type);
+  }
 };
 
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
@@ -554,10 +675,9 @@ class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, PoolNarrow, MergeBroadcasts,
-             BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(
-            &getContext());
+    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, ComputeWhatIsRead, SplitReduction,
+                 PoolNarrow, MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape,
+                 ReshapeAfterPointwise>(&getContext());
     populateNumberRewrites(patterns, fastMath);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -419,3 +419,71 @@ func.func @greatest_and_others(%x: tensor<1x9xi8>) -> (tensor<1x7xf32>, tensor<1
   %1 = sinter.reduce_window max %0 {window = array<i64: 1, 3>, strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x9xf32>) -> tensor<1x7xf32>
   return %1, %0 : tensor<1x7xf32>, tensor<1x9xf32>
 }
+
+// x * sigmoid(x) moves before the reshape of x as a whole: what computes x may compute it, too.
+// CHECK-LABEL: @reshapes_after_an_activation
+// CHECK: %[[X:.*]] = sinter.reduce
+// CHECK: %[[S:.*]] = sinter.logistic %[[X]]
+// CHECK: %[[Y:.*]] = sinter.mul %[[X]], %[[S]]
+// CHECK: %[[V:.*]] = sinter.reshape %[[Y]] {type = tensor<16xf32>}
+// CHECK: return %[[V]]
+func.func @reshapes_after_an_activation(%a: tensor<2x8x9xf32>) -> tensor<16xf32> {
+  %0 = sinter.reduce add %a axes = [2] : (tensor<2x8x9xf32>) -> tensor<2x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<16xf32>} : (tensor<2x8xf32>) -> tensor<16xf32>
+  %2 = sinter.logistic %1 : (tensor<16xf32>) -> tensor<16xf32>
+  %3 = sinter.mul %1, %2 : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  return %3 : tensor<16xf32>
+}
+
+// Another tensor keeps its shape, and so does what is added to it.
+// CHECK-LABEL: @reshapes_before_another_tensor
+// CHECK: %[[V:.*]] = sinter.reshape
+// CHECK: %[[S:.*]] = sinter.logistic %[[V]]
+// CHECK: sinter.add %[[V]], %arg1
+func.func @reshapes_before_another_tensor(%a: tensor<2x8x9xf32>, %b: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0 = sinter.reduce add %a axes = [2] : (tensor<2x8x9xf32>) -> tensor<2x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<16xf32>} : (tensor<2x8xf32>) -> tensor<16xf32>
+  %2 = sinter.logistic %1 : (tensor<16xf32>) -> tensor<16xf32>
+  %3 = sinter.add %1, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  return %2, %3 : tensor<16xf32>, tensor<16xf32>
+}
+
+// Positions 17 to 30 of 64 are read: one line of the cache, from column 16 on.
+// CHECK-LABEL: @columns_that_are_read
+// CHECK: %[[W:.*]] = sinter.slice %{{.*}} {limits = array<i64: 2, 32>, starts = array<i64: 0, 16>
+// CHECK: %[[P:.*]] = sinter.dot_general %arg0, %[[W]] {{.*}} -> tensor<2x16xf32>
+// CHECK: %[[D:.*]] = sinter.sub
+// CHECK: %[[AT:.*]] = sinter.broadcast %[[D]]
+// CHECK: sinter.gather_elements %[[P]], %[[AT]]
+func.func @columns_that_are_read(%x: tensor<2x2xf32>) -> tensor<2x3xf32> {
+  %w = sinter.constant dense<[[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, 31.0, 32.0, 33.0, 34.0, 35.0, 36.0, 37.0, 38.0, 39.0, 40.0, 41.0, 42.0, 43.0, 44.0, 45.0, 46.0, 47.0, 48.0, 49.0, 50.0, 51.0, 52.0, 53.0, 54.0, 55.0, 56.0, 57.0, 58.0, 59.0, 60.0, 61.0, 62.0, 63.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, 31.0, 32.0, 33.0, 34.0, 35.0, 36.0, 37.0, 38.0, 39.0, 40.0, 41.0, 42.0, 43.0, 44.0, 45.0, 46.0, 47.0, 48.0, 49.0, 50.0, 51.0, 52.0, 53.0, 54.0, 55.0, 56.0, 57.0, 58.0, 59.0, 60.0, 61.0, 62.0, 63.0, 64.0]]> : tensor<2x64xf32>
+  %at = sinter.constant dense<[17, 30, 20]> : tensor<3xi64>
+  %0 = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x2xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %1 = sinter.broadcast %at axes = [1] {type = tensor<2x3xi64>} : (tensor<3xi64>) -> tensor<2x3xi64>
+  %2 = sinter.gather_elements %0, %1 {axis = 1 : i64} : (tensor<2x64xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  return %2 : tensor<2x3xf32>
+}
+
+// The last position reads the last column, so that nothing is saved.
+// CHECK-LABEL: @all_columns_are_read
+// CHECK: sinter.dot_general {{.*}} -> tensor<2x64xf32>
+func.func @all_columns_are_read(%x: tensor<2x2xf32>) -> tensor<2x3xf32> {
+  %w = sinter.constant dense<1.0> : tensor<2x64xf32>
+  %at = sinter.constant dense<[[0, 63, 20], [1, 2, 3]]> : tensor<2x3xi64>
+  %0 = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x2xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
+  %1 = sinter.gather_elements %0, %at {axis = 1 : i64} : (tensor<2x64xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  return %1 : tensor<2x3xf32>
+}
+
+// A number that is as large as the reshaped tensor reads its sizes alone.
+// CHECK-LABEL: @reshapes_after_a_number_of_its_size
+// CHECK: %[[R:.*]] = sinter.reduce
+// CHECK: %[[D:.*]] = sinter.div %[[R]]
+// CHECK: sinter.reshape %[[D]]
+func.func @reshapes_after_a_number_of_its_size(%a: tensor<?x8x9xf32>, %n: tensor<f32>) -> tensor<?x8x1xf32> {
+  %0 = sinter.reduce add %a axes = [2] : (tensor<?x8x9xf32>) -> tensor<?x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<?x8x1xf32>} : (tensor<?x8xf32>) -> tensor<?x8x1xf32>
+  %2 = sinter.broadcast %n like(%1) axes = [] {type = tensor<?x8x1xf32>} : (tensor<f32>, tensor<?x8x1xf32>) -> tensor<?x8x1xf32>
+  %3 = sinter.div %1, %2 : (tensor<?x8x1xf32>, tensor<?x8x1xf32>) -> tensor<?x8x1xf32>
+  return %3 : tensor<?x8x1xf32>
+}
