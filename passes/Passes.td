@@ -83,6 +83,15 @@ def SplitResizes : Sinter_FunctionPass<"sinter-split-resizes"> {
   }];
 }
 
+def SinkResizes : Sinter_FunctionPass<"sinter-sink-resizes"> {
+  let summary = "convolutions of one tap before what makes their input larger";
+  let description = [{
+    Requires: static sizes and constant filters, where it is to find anything.  Ensures: no float convolution of one tap reads channels that a resize
+    has made more than twice as many elements of: sums over these are resized instead. Not where a module has devices.
+    (* example test/passes/sink-resizes.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{
