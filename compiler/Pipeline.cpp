@@ -110,6 +110,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createFlattenDepth());
   pm.addNestedPass<func::FuncOp>(createSplitPhases());
   pm.addNestedPass<func::FuncOp>(createSinkResizes());
+  pm.addNestedPass<func::FuncOp>(createSeparatePhases());
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps})); // filters

@@ -90,6 +90,29 @@ Value Composer::slice(Value value, int64_t axis, int64_t start, int64_t limit) {
   return make<SliceOp>(value, starts, limits, steps);
 }
 
+Value Composer::interleave(ValueRange parts, ArrayRef<int64_t> counts, int64_t first) {
+  SmallVector<Value> values(parts);
+  for (auto k = static_cast<int64_t>(counts.size()) - 1; k >= 0; --k) {
+    int64_t axis = first + k, count = counts[k];
+    if (count == 1)
+      continue;
+    // [..., m, ...] become [..., m, count, ...] and then one axis.
+    RankedTensorType type = tensorTypeOf(values.front());
+    SmallVector<int64_t> joined(type.getShape()), apart = joined;
+    apart.insert(apart.begin() + axis + 1, 1);
+    joined[axis] *= count;
+    SmallVector<Value> merged;
+    for (size_t at = 0; at < values.size(); at += count) {
+      SmallVector<Value> turns;
+      for (Value value : ArrayRef(values).slice(at, count))
+        turns.push_back(reshape(value, type.clone(apart)));
+      merged.push_back(reshape(make<ConcatenateOp>(turns, axis + 1), type.clone(joined)));
+    }
+    values = merged;
+  }
+  return values.front();
+}
+
 Value Composer::retype(Value value, Type type) {
   if (value.getType() == type)
     return value;

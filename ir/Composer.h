@@ -37,6 +37,9 @@ public:
   mlir::Value reshape(mlir::Value value, mlir::RankedTensorType type, mlir::ValueRange sizes = {});
   /// Elements [start, limit) of one axis of static size.
   mlir::Value slice(mlir::Value value, int64_t axis, int64_t start, int64_t limit);
+  /// One value of static shape: along each axis [first, first + counts.size()), elements of counts[k] parts alternate.
+  /// `parts` have one shape, and their numbers along these axes are in row-major order.
+  mlir::Value interleave(mlir::ValueRange parts, llvm::ArrayRef<int64_t> counts, int64_t first);
   /// `value` with exactly the type `type`, which agrees with its own.
   mlir::Value retype(mlir::Value value, mlir::Type type);
 };

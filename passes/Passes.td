@@ -74,6 +74,15 @@ def SplitPhases : Sinter_FunctionPass<"sinter-split-phases"> {
   }];
 }
 
+def SeparatePhases : Sinter_FunctionPass<"sinter-separate-phases"> {
+  let summary = "transposed convolutions as convolutions whose results alternate";
+  let description = [{
+    Requires: static sizes, where it is to find anything; what becomes one convolution has become it (split-phases).  Ensures: no float
+    convolution has zeros between the elements of its input, unless it leaves results out, or has more phases than are worth a kernel each.
+    (* example test/passes/separate-phases.mlir *)
+  }];
+}
+
 def SplitResizes : Sinter_FunctionPass<"sinter-split-resizes"> {
   let summary = "images that grow along several axes, one axis at a time";
   let description = [{

@@ -119,22 +119,7 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
       phases.push_back(c.make<ConvolutionOp>(form.dy, taps, ones, low, high, ones, ones, op.getGroups(),
                                              ConvLayout::channels_last, type.getElementType()));
     });
-    // [..., m, ...] for each r become [..., m, r, ...] and then one axis, from the innermost on.
-    for (int64_t k = form.spatial() - 1; k >= 0; --k) {
-      int64_t axis = form.space + k;
-      SmallVector<Value> merged;
-      for (size_t at = 0; at < phases.size(); at += strides[k]) {
-        SmallVector<Value> parts;
-        SmallVector<int64_t> shape(tensorTypeOf(phases[at]).getShape()), apart = shape;
-        apart.insert(apart.begin() + axis + 1, 1);
-        shape[axis] *= strides[k];
-        for (int64_t r = 0; r < strides[k]; ++r)
-          parts.push_back(reshapeTo(c, phases[at + r], apart));
-        merged.push_back(strides[k] == 1 ? phases[at] : reshapeTo(c, c.make<ConcatenateOp>(parts, axis + 1), shape));
-      }
-      phases = merged;
-    }
-    return trim(c, phases[0], form.x);
+    return trim(c, c.interleave(phases, strides, form.space), form.x);
   }
 
   static Value pullInput(const Form &form, VjpBuilder &g) {
