@@ -4,8 +4,8 @@
 // element where they are two apart along two axes. If its filter is a multiple of the distance s, each result meets as
 // many taps that are no zero, T, and s results in a row meet the same elements, each by taps of its own:
 //
-//   out[s * (m - 1) + 1 + b + low, o] = sum over u < T, c of x[m + u, c] * w[o, s * u + s - 1 - b, c]     b < s: the
-//   phase
+//   out[s * (m - 1) + 1 + b + low, o] = sum over u < T, c of x[m + u, c] * w[o, s * u + s - 1 - b, c]
+//   b < s: the phase
 //
 // So it is a convolution by T taps with the filters of all phases side by side, after which the phases are put in their
 // places and what is beyond the ends is left out. What follows element by element is computed before that, with the
@@ -14,11 +14,11 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
+#include "passes/FiniteWeights.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -31,10 +31,6 @@ namespace sinter {
 static Value reshaped(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> shape) {
   RankedTensorType type = tensorTypeOf(value).clone(shape);
   return ReshapeOp::create(b, loc, type, value, Value(), type);
-}
-
-static bool areFinite(const HostTensor &tensor) {
-  return llvm::all_of(tensor.toFloats(), [](double value) { return std::isfinite(value); });
 }
 
 /// `operand` of a pointwise op on results of `op`, for the op on `product`, whose last axis has `phases` times the
@@ -196,13 +192,8 @@ LogicalResult SplitConvolution::matchAndRewrite(ConvolutionOp op, PatternRewrite
   constexpr double least = 0.75; // phases have to be put in their places
   if (after > least * before)
     return b.notifyMatchFailure(op, "has no zeros between elements, or few");
-  // What is infinite or NaN makes NaN of the zeros that it would have met.
-  ElementsAttr weights;
-  if (matchPattern(op.getFilter(), m_Constant(&weights))) {
-    FailureOr<HostTensor> tensor = HostTensor::fromAttr(weights);
-    if (failed(tensor) || !areFinite(*tensor))
-      return b.notifyMatchFailure(op, "a weight is infinite or NaN");
-  }
+  if (holdsInfiniteConstants(op.getFilter()))
+    return b.notifyMatchFailure(op, "a weight is infinite or NaN");
 
   SmallVector<int64_t> toLast{0}, toFirst{0, rank - 1};
   for (int64_t k = 2; k < rank; ++k) {
