@@ -98,8 +98,8 @@ struct SeparateConvolution : OpRewritePattern<ConvolutionOp> {
     SmallVector<int64_t> low(none), high(none), dilation(none);
     for (int64_t k = rank - 3; k >= 0; --k) {
       int64_t axis = space + k, apart = op.getInputDilation()[k];
-      PhaseTaps taps = tapsOf(op, k, phase % apart, type.getDimSize(axis), input.getDimSize(axis),
-                              filter.getDimSize(axis));
+      PhaseTaps taps =
+          tapsOf(op, k, phase % apart, type.getDimSize(axis), input.getDimSize(axis), filter.getDimSize(axis));
       phase /= apart;
       if (taps.count == 0)
         return c.make<BroadcastOp>(c.scalar(type.getElementType(), 0), Value(), ValueRange(), ArrayRef<int64_t>(),
