@@ -104,10 +104,10 @@ static void buildPrecisionPhase(OpPassManager &pm, const Options &o) {
 }
 
 // sinter + func  ->  convolutions and pools with channels last, matrices of loops in aligned rows
-static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
+static void buildLayoutPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
   if (o.optLevel < 2)
     return;
-  pm.addNestedPass<func::FuncOp>(createFlattenDepth());
+  pm.addNestedPass<func::FuncOp>(createFlattenDepth(keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createSplitPhases());
   pm.addNestedPass<func::FuncOp>(createSinkResizes());
   pm.addNestedPass<func::FuncOp>(createSeparatePhases());
@@ -152,7 +152,7 @@ void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phas
   if (first == Phase::Graph) {
     buildGraphPhase(pm, options, targets);
     buildPrecisionPhase(pm, options);
-    buildLayoutPhase(pm, options);
+    buildLayoutPhase(pm, options, targets);
   }
   if (phase == Phase::Fused)
     buildFusedPhase(pm, options, targets);

@@ -46,7 +46,8 @@ static Value padDepth(OpBuilder &b, ConvolutionOp op, Value last) {
 namespace {
 
 struct FlattenConvolution : OpRewritePattern<ConvolutionOp> {
-  using OpRewritePattern::OpRewritePattern;
+  FlattenConvolution(MLIRContext *context, const CompositeFilter &keep) : OpRewritePattern(context), keep(keep) {}
+
   LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
     Location loc = op.getLoc();
     bool isFirst = op.getLayout() == ConvLayout::channels_first;
@@ -59,6 +60,8 @@ struct FlattenConvolution : OpRewritePattern<ConvolutionOp> {
       return b.notifyMatchFailure(op, "multiplies nothing");
     if (!isa<FloatType>(result.getElementType()) || op.getGroups() > 1)
       return b.notifyMatchFailure(op, "is not on floats, or has groups");
+    if (keep && keep(op))
+      return b.notifyMatchFailure(op, "has a kernel that slides over all axes");
     const int64_t toLast[] = {0, 2, 3, 4, 1}, toFirst[] = {0, 4, 1, 2, 3};
     Value x = isFirst ? transposed(b, loc, op.getInput(), toLast) : op.getInput();
     Value w = isFirst ? transposed(b, loc, op.getFilter(), toLast) : op.getFilter();
@@ -99,15 +102,28 @@ struct FlattenConvolution : OpRewritePattern<ConvolutionOp> {
     b.replaceOp(op, isFirst ? transposed(b, loc, split, toFirst) : split);
     return success();
   }
+
+  const CompositeFilter &keep;
 };
 
 class FlattenDepth : public sinter::impl::FlattenDepthBase<FlattenDepth> {
+public:
+  using FlattenDepthBase::FlattenDepthBase;
+  explicit FlattenDepth(CompositeFilter keep) : keep(std::move(keep)) {}
+
+private:
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FlattenConvolution>(&getContext());
+    patterns.add<FlattenConvolution>(&getContext(), keep);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
+
+  CompositeFilter keep;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> sinter::createFlattenDepth(CompositeFilter keep) {
+  return std::make_unique<FlattenDepth>(std::move(keep));
+}

@@ -20,6 +20,8 @@ namespace sinter {
 /// True for a composite that stays as it is.
 using CompositeFilter = std::function<bool(mlir::Operation *)>;
 std::unique_ptr<mlir::Pass> createDecompose(CompositeFilter keep);
+/// Leaves convolutions that `keep` says yes to as they are.
+std::unique_ptr<mlir::Pass> createFlattenDepth(CompositeFilter keep);
 /// Recognizes what `keep` says yes to.
 std::unique_ptr<mlir::Pass> createRecognizeAttention(const RecognizeAttentionOptions &options, CompositeFilter keep);
 

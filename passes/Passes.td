@@ -58,7 +58,8 @@ def TrimFilters : Sinter_FunctionPass<"sinter-trim-filters"> {
 def FlattenDepth : Sinter_FunctionPass<"sinter-flatten-depth"> {
   let summary = "convolutions over three axes as such over two";
   let description = [{
-    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has three axes:
+    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has three axes,
+    but for those that the filter of createFlattenDepth(CompositeFilter) keeps, over which a back end slides:
     positions along the first are rows of the batch, its taps are channels.
     (* example test/passes/flatten-depth.mlir *)
   }];

@@ -3,6 +3,7 @@
 #include "backends/cpu/Composites.h"
 #include "backends/cpu/emit/AttentionForm.h"
 #include "backends/cpu/emit/BlockDotForm.h"
+#include "backends/cpu/emit/Convolution.h"
 #include "backends/cpu/emit/RecurrentForm.h"
 #include "backends/cpu/emit/RowForm.h"
 #include "ir/Recurrent.h"
@@ -20,7 +21,13 @@ static bool hasConstantRecurrence(Operation *op) {
   return false;
 }
 
+/// Filters are packed at compile time.
+static bool hasDepthTemplate(Operation *op) {
+  auto convolution = dyn_cast<ConvolutionOp>(op);
+  return convolution && convolution.getFilter().getDefiningOp<ConstantOp>() && cpu::walksDepth(convolution);
+}
+
 bool sinter::cpu::keepsComposite(Operation *op) {
   return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op)) || hasAttentionTemplate(op) ||
-         hasBlockDotTemplate(op);
+         hasBlockDotTemplate(op) || hasDepthTemplate(op);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with
-// output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Constant filters are packed as
-// [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], or in
-// pairs of channels (ir/FilterOrder.h), and are read where they lie: their columns are contiguous, too.
+// Direct convolution, channels last, one to three spatial axes. The register tile of matrix products (MicroKernel.h)
+// with output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Constant filters are packed
+// as [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], or in pairs of
+// channels (ir/FilterOrder.h), and are read where they lie: their columns are contiguous, too.
 //
 // Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Zeros
 // around the image are left out: rows of the filter that lie outside are skipped, and tiles at the ends of a row
@@ -12,7 +12,9 @@
 // kw * 32 multiply-adds. A pointwise convolution without stride is a matrix product over all pixels. A tile may have
 // several rows of a narrow image, of which the last tile multiplies those that are left.
 //
-//   chunk     one image, one group, a block of output rows, one tile of output channels
+// A third axis, the depth, is one more loop around that over kh: over the planes of the filter that lie inside.
+//
+//   chunk     one plane of one image, one group, a block of output rows, one tile of output channels
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/ConvolutionPlan.h"
@@ -39,9 +41,10 @@ struct PixelTile {
   int64_t aheadStride = 0;
 };
 
-/// Steps [from, to) of a run of row `kh` of the filter, and of column `kw` where runs are of one tap (else null).
+/// Steps [from, to) of a run of row `kh` of plane `kd` of the filter, and of column `kw` where runs are of one tap
+/// (else null).
 struct Steps {
-  Value kh, kw, from, to;
+  Value kd, kh, kw, from, to;
 };
 
 class ConvolutionEmitter : ConvolutionForm {
@@ -71,6 +74,8 @@ private:
   void emitTiles(Value row, Value pixel);
   Value rowBase(Value row, Value pixel);
   Value rowElements();
+  Value planeElements();
+  int64_t filterRows() const { return shape.kernelD * shape.kernelH; }
   SmallVector<Value> findRowsInside(const PixelTile &at, Value kh);
   int64_t vectorOffset(int64_t j);
   MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
@@ -98,7 +103,7 @@ private:
   // Of the chunk being emitted.
   int64_t vectors;
   bool isLastTile; // of a group's columns
-  Value image, group, column, filterBase;
+  Value image, plane, group, column, filterBase;
   Value blockBegin; // its first row, or pixel where it goes along a row
   bool alongRow;
   bool panelsOutside; // blocks of a panel follow each other, not panels of a block
@@ -120,6 +125,11 @@ Value ConvolutionEmitter::rowElements() {
   return mul(fn.materialize(skips ? shape.width : shape.paddedWidth), fn.index(pixelStride));
 }
 
+/// From one plane to the next of the input.
+Value ConvolutionEmitter::planeElements() {
+  return mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.pixelPitch));
+}
+
 Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
   if (!masked)
     return nullptr;
@@ -131,16 +141,21 @@ Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
 SmallVector<LaneIndex> ConvolutionEmitter::resultIndex(KernelElements &elements, Value row, Value pixel) {
   Dims sizes = fn.spec.sizes->dims(op.getResult());
   SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
+  size_t planes = shape.kernelD > 1 ? 2 : 0; // axes in front of the pixels of a flattened one
+  if (planes) {
+    index[0] = elements.uniform(image);
+    index[1] = elements.uniform(plane);
+  }
   if (flattened) {
-    sizes.pop_back();
-    for (auto [k, position] : llvm::enumerate(fn.delinearize(pixel, sizes)))
-      index[k] = elements.uniform(position);
+    Dims walked(sizes.begin() + planes, sizes.end() - 1);
+    for (auto [k, position] : llvm::enumerate(fn.delinearize(pixel, walked)))
+      index[planes + k] = elements.uniform(position);
     return index;
   }
   index[0] = elements.uniform(image);
   index[sizes.size() - 2] = elements.uniform(pixel);
-  if (sizes.size() == 4)
-    index[1] = elements.uniform(row);
+  if (sizes.size() >= 4)
+    index[sizes.size() - 3] = elements.uniform(row);
   return index;
 }
 
@@ -244,7 +259,8 @@ std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, 
 /// Of a tile at (row, pixel): what its epilogue reads and writes.
 void ConvolutionEmitter::prefetchResults(int64_t high, int64_t wide, Value row, Value pixel) {
   SmallVector<Value> places;
-  Value firstRow = add(mul(image, fn.materialize(shape.outHeight)), row),
+  Value firstPlane = shape.kernelD > 1 ? add(mul(image, fn.index(shape.outDepth)), plane) : image;
+  Value firstRow = add(mul(firstPlane, fn.materialize(shape.outHeight)), row),
         firstColumn = add(mul(group, fn.index(groupOut)), column);
   for (int64_t r = 0; r < high; ++r) {
     Value first = add(mul(add(firstRow, fn.index(r)), fn.materialize(shape.outWidth)), pixel);
@@ -295,7 +311,7 @@ SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value
 int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
   int64_t perPanel = panel / lanes;
   return inPlace ? j * lanes * product.kPack
-                 : j / perPanel * (runs.header + shape.kernelH * runs.rowFilter) + j % perPanel * lanes * product.kPack;
+                 : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
 }
 
 /// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
@@ -312,16 +328,19 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   // keep come from the second for each tile.
   if (inPlace && runs.step * widthOf(product.b) >= 1024)
     operands.prefetchRows = 16;
-  else if (!inPlace && shape.kernelH * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
+  else if (!inPlace && filterRows() * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
     operands.prefetchRows = 128;
   operands.aheadStride = at.aheadStride;
+  Value filterRow = steps.kd ? add(mul(steps.kd, fn.index(shape.kernelH)), steps.kh) : steps.kh;
   if (at.ahead) {
-    Value run = mul(steps.kh, fn.index(runs.count));
+    Value run = mul(filterRow, fn.index(runs.count));
     run = mul(steps.kw ? add(run, steps.kw) : run, fn.index(runs.length * at.aheadStride));
     operands.ahead = add(at.ahead, run);
   }
   inputOffset = mul(mul(steps.kh, fn.index(shape.dilationH)), rowElements());
-  Value filterOffset = mul(steps.kh, fn.index(runs.rowFilter));
+  if (steps.kd)
+    inputOffset = add(inputOffset, mul(mul(steps.kd, fn.index(shape.dilationD)), planeElements()));
+  Value filterOffset = mul(filterRow, fn.index(runs.rowFilter));
   if (skips) { // what is before the first of these steps may lie outside of memory
     inputOffset = add(inputOffset, steps.from);
     filterOffset = add(filterOffset, mul(steps.from, fn.index(runs.step)));
@@ -437,7 +456,7 @@ SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
   return starts;
 }
 
-/// The sums of a tile over (kh, kw, part of a run); what is of size 1 is no loop.
+/// The sums of a tile over (kd, kh, kw, part of a run); what is of size 1 is no loop.
 SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at) {
   int64_t sizes[] = {shape.kernelH, runs.count, runs.parts};
   SmallVector<SummedAxis> axes;
@@ -446,10 +465,14 @@ SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at) {
       axes.push_back(summedAxis(fn, dims.constant(size)));
   if (skips && at.high == 1 && shape.kernelH != 1)
     axes.front() = filterRowsInside(fn, shape, at.row);
+  if (shape.kernelD != 1)
+    axes.insert(axes.begin(), filterPlanesInside(fn, shape, plane));
   return sumNest(
       fn, axes, runs.perPart, runs.block, startsOf(at), [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](ArrayRef<Value> position, ValueRange carried) {
-        Steps steps{fn.index(0), Value(), fn.index(0), fn.index(runs.length)};
+        Steps steps{Value(), fn.index(0), Value(), fn.index(0), fn.index(runs.length)};
+        if (shape.kernelD != 1)
+          steps.kd = position.consume_front();
         if (shape.kernelH != 1)
           steps.kh = position.consume_front();
         if (runs.count != 1)
@@ -469,7 +492,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   int64_t pixels = high * wide;
   at.isWhole = constantOr(shape.outHeight, 1) % high == 0;
   at.sharesLast = isLastTile && vectors > 1 && pixels % 2 == 0 && at.isWhole && canShareLast(lanes);
-  std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, shape.kernelH * runs.count * runs.length, runs.step, 1);
+  std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, filterRows() * runs.count * runs.length, runs.step, 1);
   prefetchResults(high, wide, row, pixel);
   SmallVector<Value> sums = sumTile(at);
   if (at.sharesLast)
@@ -532,7 +555,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   int64_t high = tile.high, wide = tile.wide;
   int64_t tileColumns = tile.vectors * lanes;
   int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
-  int64_t taps = shape.kernelH * shape.kernelW * groupIn;
+  int64_t taps = filterRows() * shape.kernelW * groupIn;
   DimExpr one = dims.constant(1);
   // A block is output rows, or a run of pixels when there is one row only.
   alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
@@ -579,11 +602,13 @@ EmittedKernel ConvolutionEmitter::emit() {
   }
   // Where the filter does not stay in the second-level cache but the image does, it is read once.
   int64_t half = fn.spec.target().l2Bytes / 2;
-  int64_t imageBytes = constantOr(dims.mul(shape.height, shape.width), half) * shape.channels * widthOf(product.a);
+  int64_t imageBytes =
+      shape.depth * constantOr(dims.mul(shape.height, shape.width), half) * shape.channels * widthOf(product.a);
   panelsOutside = !shape.needsCopy && !product.isTiled() && groups == 1 && imageBytes <= half &&
                   shape.outChannels * taps * widthOf(product.b) > half;
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
-  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.pixelPitch));
+  Value elementsOfPlane = planeElements();
+  Value imageElements = shape.kernelD == 1 ? elementsOfPlane : mul(elementsOfPlane, fn.index(shape.depth));
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value rest = chunk;
@@ -594,10 +619,14 @@ EmittedKernel ConvolutionEmitter::emit() {
       return digit;
     };
     Value block = panelsOutside ? take(blockCount) : Value();
+    if (shape.kernelD > 1 && panelsOutside)
+      plane = take(fn.index(shape.outDepth));
     Value columnTile = take(fn.index(columnTiles));
     if (!panelsOutside)
       block = take(blockCount);
     group = take(fn.index(groups));
+    if (shape.kernelD > 1 && !panelsOutside)
+      plane = take(fn.index(shape.outDepth));
     image = rest;
     column = mul(columnTile, fn.index(tileColumns));
     if (inPlace) {
@@ -609,13 +638,17 @@ EmittedKernel ConvolutionEmitter::emit() {
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
       if (product.kPack > 1)
         inPanel = mul(inPanel, fn.index(product.kPack));
-      int64_t steps = product.headers() + shape.kernelH * shape.kernelW * (pitch / product.kPack);
+      int64_t steps = product.headers() + filterRows() * shape.kernelW * (pitch / product.kPack);
       filterBase = add(mul(panelIndex, fn.index(steps * panel * product.kPack)), inPanel);
     }
 
     Value low = blockBegin = mul(block, fn.materialize(blockLength));
     Value high_ = arith::MinSIOp::create(b, add(low, fn.materialize(blockLength)), walkedSize);
     Value imageBase = mul(image, imageElements);
+    if (shape.kernelD > 1) {
+      Value front = arith::SubIOp::create(b, mul(plane, fn.index(shape.strideD)), fn.index(shape.lowD));
+      imageBase = add(imageBase, mul(front, elementsOfPlane));
+    }
     Value channelBegin = mul(group, fn.index(groupIn));
     // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile
     // reads.
@@ -671,11 +704,12 @@ EmittedKernel ConvolutionEmitter::emit() {
   emitted.function = fn.function;
   emitted.usesTiles = tiles.has_value();
   emitted.inPlace = fn.spec.kernel.getNumResults() == 1 && computesOnce();
-  emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(groups * columnTiles)), blocks);
+  emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(shape.outDepth * groups * columnTiles)), blocks);
   if (shape.needsCopy)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(product.row)));
   if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
-    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / macsPerNs(fn.spec.costs(), product);
+    emitted.estimatedNs =
+        static_cast<double>(outputs) * shape.outDepth * shape.outChannels * taps / macsPerNs(fn.spec.costs(), product);
   return emitted;
 }
 

@@ -17,9 +17,12 @@ namespace sinter::cpu {
 ConvolutionOp convolutionOf(KernelSpec &spec);
 /// One input and one output channel per group.
 bool isDepthwise(ConvolutionOp op);
-/// Channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter perhaps with
-/// its taps first).
+/// Channels last, one or two spatial axes, or three as `walksDepth` says, a static filter, operands that are kernel
+/// inputs (the filter perhaps with its taps first).
 bool hasConvolutionKernel(ConvolutionOp op);
+/// Whether tiles walk the depth, the first of three spatial axes, of a convolution in either layout once its filter is
+/// packed: they copy nothing, so what is beyond the image is one of few zeros.
+bool walksDepth(ConvolutionOp op);
 /// The kernel input that is convolved, perhaps with its ends padded first (`paddingOf`); null for any other input.
 mlir::BlockArgument convolvedInput(ConvolutionOp op);
 /// The op that adds elements of one number at the ends of the spatial axes, or null.
@@ -28,12 +31,15 @@ PadOp paddingOf(ConvolutionOp op);
 /// any other filter.
 mlir::BlockArgument filterInput(ConvolutionOp op);
 
-/// Sizes with two spatial axes; one spatial axis has height 1.
+/// Sizes with three spatial axes; one spatial axis has height 1, and two have depth 1.
 struct ConvolutionShape {
   ConvolutionShape(KernelSpec &spec, ConvolutionOp op);
+  /// Filters of at most so many taps an axis, on at least so many channels, leave out zeros around images.
+  static constexpr int64_t mostTaps = 7, leastSkipped = 8;
 
   ConvolutionOp op;
   DimExpr images, height, width, outHeight, outWidth;
+  int64_t depth = 1, outDepth = 1, kernelD = 1, strideD = 1, lowD = 0, dilationD = 1;
   /// Of the input once padded and spread by its dilation.
   DimExpr paddedHeight, paddedWidth;
   int64_t channels, outChannels, kernelH, kernelW;
@@ -55,6 +61,8 @@ void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Val
 
 /// The rows of the filter that lie inside of the image for row `row` of the result.
 SummedAxis filterRowsInside(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value row);
+/// The same of its planes, for plane `plane` of the result.
+SummedAxis filterPlanesInside(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value plane);
 
 /// Taps [firstTap, endTap) of a row of the filter, which pixels [first, end) of a tile find inside of the image.
 struct TapRun {

@@ -53,10 +53,36 @@ BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
   return order ? dyn_cast<BlockArgument>(order->source) : BlockArgument();
 }
 
+bool sinter::cpu::walksDepth(ConvolutionOp op) {
+  auto input = cast<RankedTensorType>(op.getInput().getType()),
+       filter = cast<RankedTensorType>(op.getFilter().getType());
+  Type element = getElementTypeOrSelf(op.getResult());
+  bool isKnown = input.hasStaticShape() && filter.hasStaticShape() && input.getRank() == 5;
+  bool isPlain = (element.isF32() || element.isF64()) && input.getElementType() == element &&
+                 filter.getElementType() == element && op.getGroups() == 1;
+  if (!isKnown || !isPlain || input.getNumElements() == 0 || filter.getNumElements() == 0)
+    return false;
+  bool isFirst = op.getLayout() == ConvLayout::channels_first;
+  ArrayRef<int64_t> taps = filter.getShape().drop_front();
+  int64_t channels = isFirst ? taps.front() : taps.back();
+  taps = isFirst ? taps.drop_front() : taps.drop_back();
+  auto isFew = [](int64_t added) { return added >= 0 && added < ConvolutionShape::mostTaps; };
+  bool padsFew = llvm::all_of(op.getLow(), isFew) && llvm::all_of(op.getHigh(), isFew);
+  bool padsTaps = llvm::all_of(llvm::seq<unsigned>(1, 3), [&](unsigned axis) {
+    return taps[axis] > 1 || (op.getLow()[axis] == 0 && op.getHigh()[axis] == 0);
+  });
+  bool isDense = llvm::all_of(op.getInputDilation(), [](int64_t distance) { return distance == 1; }) &&
+                 op.getDilation().back() == 1;
+  return taps.front() > 1 && llvm::all_of(taps, [](int64_t size) { return size <= ConvolutionShape::mostTaps; }) &&
+         padsFew && padsTaps && isDense && channels >= ConvolutionShape::leastSkipped;
+}
+
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
-         filter.getRank() <= 4 && convolvedInput(op) && filterInput(op);
+  bool hasAxes = filter.getRank() == 5 ? isa<BlockArgument>(op.getFilter()) && !paddingOf(op) && walksDepth(op)
+                                       : filter.getRank() >= 3 && filter.getRank() <= 4;
+  return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && hasAxes && convolvedInput(op) &&
+         filterInput(op);
 }
 
 /// Steps of k of tiles for one run of `run` elements: the largest that divides it.
@@ -199,18 +225,26 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   ArrayRef<int64_t> filter = cast<RankedTensorType>(op.getFilter().getType()).getShape();
   bool flat = input.size() == 3;
   DimExpr one = dims.constant(1);
+  if (input.size() == 5) {
+    depth = input[1].constant();
+    outDepth = result[1].constant();
+    kernelD = filter[1];
+    strideD = op.getStrides()[0];
+    lowD = op.getLow()[0];
+    dilationD = op.getDilation()[0];
+  }
   images = dims.resolve(input[0]);
-  height = flat ? one : dims.resolve(input[1]);
-  width = dims.resolve(input[flat ? 1 : 2]);
+  height = flat ? one : dims.resolve(input.end()[-3]);
+  width = dims.resolve(input.end()[-2]);
   channels = input.back().constant();
   ArrayRef<int64_t> strides = spec.kernel.stridesOf(convolvedInput(op).getArgNumber());
   pixelPitch = strides.empty() || strides.end()[-2] < 0 ? channels : strides.end()[-2];
-  outHeight = flat ? one : dims.resolve(result[1]);
-  outWidth = dims.resolve(result[flat ? 1 : 2]);
+  outHeight = flat ? one : dims.resolve(result.end()[-3]);
+  outWidth = dims.resolve(result.end()[-2]);
   outChannels = filter[0];
   auto pick = [&](ArrayRef<int64_t> values, int64_t neutral, int64_t &vertical, int64_t &horizontal) {
-    vertical = flat ? neutral : values[0];
-    horizontal = values[flat ? 0 : 1];
+    vertical = flat ? neutral : values.end()[-2];
+    horizontal = values.back();
   };
   pick(op.getStrides(), 1, strideH, strideW);
   pick(op.getLow(), 0, lowH, lowW);
@@ -222,8 +256,8 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
     pick(pad.getHigh().drop_front().drop_back(), 0, highH, highW);
     fill = *uniformValue(pad.getValue());
   }
-  kernelH = flat ? 1 : filter[1];
-  kernelW = filter[flat ? 1 : 2];
+  kernelH = flat ? 1 : filter.end()[-3];
+  kernelW = filter.end()[-2];
   needsCopy = lowH || lowW || highH || highW || inputDilationH != 1 || inputDilationW != 1;
   auto extent = [&](DimExpr size, int64_t dilation, int64_t low, int64_t high) {
     DimExpr spread = dims.add(dims.mul(dims.sub(size, one), dims.constant(dilation)), one);
@@ -233,18 +267,29 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   paddedWidth = extent(width, inputDilationW, lowW, highW);
 }
 
-SummedAxis sinter::cpu::filterRowsInside(KernelFunction &fn, const ConvolutionShape &shape, Value row) {
+/// Of `taps` along an axis of `size` elements, those that lie inside for position `at` of the result.
+static SummedAxis tapsInside(KernelFunction &fn, Value at, int64_t stride, int64_t low, int64_t dilation, int64_t taps,
+                             DimExpr size) {
   ImplicitLocOpBuilder &b = fn.b;
-  // Row kh lies inside where 0 <= top + kh * dilation < height.
-  Value first = arith::MulIOp::create(b, row, fn.index(shape.strideH));
-  Value top = arith::SubIOp::create(b, first, fn.index(shape.lowH));
-  Value dilation = fn.index(shape.dilationH), zero = fn.index(0), all = fn.index(shape.kernelH);
-  auto rowsAbove = [&](Value position) {
+  // A tap lies inside where 0 <= top + tap * dilation < size.
+  Value first = arith::MulIOp::create(b, at, fn.index(stride));
+  Value top = arith::SubIOp::create(b, first, fn.index(low));
+  Value distances = fn.index(dilation), zero = fn.index(0), all = fn.index(taps);
+  auto tapsAbove = [&](Value position) {
     Value distance = arith::SubIOp::create(b, position, top);
-    Value rows = arith::CeilDivSIOp::create(b, distance, dilation);
-    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, rows, zero), all).getResult();
+    Value above = arith::CeilDivSIOp::create(b, distance, distances);
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, above, zero), all).getResult();
   };
-  return {rowsAbove(zero), rowsAbove(fn.materialize(shape.height)), shape.kernelH};
+  return {tapsAbove(zero), tapsAbove(fn.materialize(size)), taps};
+}
+
+SummedAxis sinter::cpu::filterRowsInside(KernelFunction &fn, const ConvolutionShape &shape, Value row) {
+  return tapsInside(fn, row, shape.strideH, shape.lowH, shape.dilationH, shape.kernelH, shape.height);
+}
+
+SummedAxis sinter::cpu::filterPlanesInside(KernelFunction &fn, const ConvolutionShape &shape, Value plane) {
+  return tapsInside(fn, plane, shape.strideD, shape.lowD, shape.dilationD, shape.kernelD,
+                    fn.spec.dims.constant(shape.depth));
 }
 
 SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide) {

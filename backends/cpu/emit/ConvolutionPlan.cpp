@@ -31,9 +31,13 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy &&
       !skips) {
     DimExpr one = spec.dims.constant(1);
-    DimExpr pixels = spec.dims.mul(shape.images, spec.dims.mul(shape.height, shape.width));
+    DimExpr pixels = spec.dims.mul(shape.height, shape.width);
+    if (shape.kernelD == 1) {
+      pixels = spec.dims.mul(shape.images, pixels);
+      shape.images = one;
+    }
     flattened = true;
-    shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
+    shape.height = shape.outHeight = shape.paddedHeight = one;
     shape.width = shape.outWidth = shape.paddedWidth = pixels;
   }
 }
@@ -86,7 +90,7 @@ static double liveShare(const ConvolutionShape &shape) {
 /// Zeros around an image need no copy where each tap is one run of some channels and filters are so small that few
 /// tiles reach beyond a row, or that few runs are written out for those that do.
 bool ConvolutionForm::canSkip(const Target &target) const {
-  constexpr int64_t leastChannels = 8, mostTaps = 7, mostBorderTaps = 256;
+  constexpr int64_t mostTaps = ConvolutionShape::mostTaps, mostBorderTaps = 256;
   bool isPadding = shape.needsCopy && shape.fill == 0 && shape.inputDilationH == 1 && shape.inputDilationW == 1;
   bool isPlain = product.kPack == 1 && !product.copiesRows() && !product.isTiled();
   bool isOneRun = shape.pixelPitch == pitch && pitch == groupIn;
@@ -102,8 +106,8 @@ bool ConvolutionForm::canSkip(const Target &target) const {
   // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros.
   constexpr double leastLive = .75;
   bool conflicts = pitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
-  return isSmall && walksRows && !conflicts && groupIn >= leastChannels &&
-         !canShareLast(target.lanes(widthOf(product.sum)));
+  bool prefersCopy = conflicts || canShareLast(target.lanes(widthOf(product.sum)));
+  return isSmall && walksRows && groupIn >= ConvolutionShape::leastSkipped && (shape.kernelD > 1 || !prefersCopy);
 }
 
 /// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride
@@ -160,8 +164,9 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   const CostModel &costs = spec.costs();
   DimContext &dims = spec.dims;
   const ConvolutionShape &shape = form.shape;
-  int64_t taps = shape.kernelH * shape.kernelW * form.groupIn;
-  int64_t results = constantOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
+  int64_t taps = shape.kernelD * shape.kernelH * shape.kernelW * form.groupIn;
+  int64_t results =
+      shape.outDepth * constantOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
   if (results == 0)
     return costs.convolutionMacs;
   int64_t all = results * shape.outChannels * taps;
@@ -201,6 +206,8 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   if (isDepthwise(op))
     return Plan::refuse("it is depthwise, for which the emitter of that name is");
   ConvolutionForm form(spec, op);
+  if (form.shape.kernelD > 1 && form.shape.needsCopy)
+    return Plan::refuse("its input has to be copied, of which it needs several planes");
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
   int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
