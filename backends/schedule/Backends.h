@@ -91,8 +91,8 @@ public:
   virtual std::shared_ptr<const Machine> read(mlir::Attribute attribute, std::string &error) const = 0;
 
   /// True when a kernel with this op as its root is better than what the op decomposes into, or, for a convolution over
-  /// three axes, than one over two. A target with devices asks
-  /// them alone; one that says yes must take such kernels unless the host has a form for them, too.
+  /// three axes, than one over two. A target with devices asks them alone; one that says yes must take such kernels
+  /// unless the host has a form for them, too.
   virtual bool keepsComposite(mlir::Operation *op) const { return false; }
   /// True when it takes the kernel, on every machine: others become one kernel an op. `sizes` is the analysis of the
   /// function around it.
