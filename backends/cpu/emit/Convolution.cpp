@@ -368,7 +368,7 @@ SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t low
   Value inputOffset;
   MicroOperands operands = filterAt(at, steps, inputOffset);
   if (skips) // between taps that lie apart
-    inputOffset = add(inputOffset, fn.index(taps.firstTap * (shape.dilationW - 1) * pixelStride));
+    inputOffset = add(inputOffset, fn.index(taps.firstTap * (shape.dilationW * pixelStride - pitch)));
   SmallVector<int64_t> places; // of their sums
   for (int64_t r = lowRow; r < endRow; ++r)
     for (int64_t i = taps.first; i < taps.end; ++i) {
@@ -405,14 +405,14 @@ SmallVector<Value> ConvolutionEmitter::multiplyInside(const PixelTile &at, Array
                                                       int64_t endRow, const Steps &steps, ValueRange sums) {
   if (starts.empty()) {
     TapRun all{0, shape.kernelW, 0, at.wide};
-    if (!skips || shape.dilationW == 1)
+    if (!skips || tapsFollow())
       return multiply(at, lowRow, endRow, all, steps, sums);
     auto taps =
         llvm::map_to_vector(llvm::seq(shape.kernelW), [&](int64_t tap) { return TapRun{tap, tap + 1, 0, at.wide}; });
     return multiplyRuns(at, taps, lowRow, endRow, steps, sums);
   }
   auto atBorder = [&] {
-    return multiplyRuns(at, tapRuns(shape, starts.front(), at.wide), lowRow, endRow, steps, sums);
+    return multiplyRuns(at, tapRuns(shape, starts.front(), at.wide, tapsFollow()), lowRow, endRow, steps, sums);
   };
   if (shape.outWidth.staticSize() == at.wide)
     return atBorder();

@@ -69,8 +69,9 @@ struct TapRun {
   int64_t firstTap, endTap, first, end;
 };
 /// All taps of a tile of `wide` pixels that begins at pixel `start` of a row of known width, in runs; those that no
-/// pixel finds inside are in none. One run of all taps and pixels: nothing of the tile lies outside.
-llvm::SmallVector<TapRun> tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide);
+/// pixel finds inside are in none. One run of all taps and pixels: nothing of the tile lies outside. `follow` says that
+/// what a pixel reads by a tap lies behind what it reads by the one before; where it does not, runs are of one tap.
+llvm::SmallVector<TapRun> tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide, bool follow);
 /// Where tiles of `wide` pixels of a row begin that find taps outside of the image. Tiles begin at multiples of `wide`,
 /// and the last one where it ends with the row.
 llvm::SmallVector<int64_t> bordersOf(const ConvolutionShape &shape, int64_t wide);

@@ -292,7 +292,7 @@ SummedAxis sinter::cpu::filterPlanesInside(KernelFunction &fn, const Convolution
                     fn.spec.dims.constant(shape.depth));
 }
 
-SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide) {
+SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide, bool follow) {
   int64_t width = shape.width.staticSize();
   SmallVector<TapRun> runs;
   for (int64_t tap = 0; tap < shape.kernelW; ++tap) {
@@ -302,8 +302,7 @@ SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t 
     int64_t end = std::clamp<int64_t>(llvm::divideCeil(std::max<int64_t>(width - distance, 0), shape.strideW), 0, wide);
     if (first >= end)
       continue;
-    bool follows = shape.dilationW == 1 && !runs.empty() && runs.back().endTap == tap;
-    if (follows && runs.back().first == first && runs.back().end == end)
+    if (follow && !runs.empty() && runs.back().endTap == tap && runs.back().first == first && runs.back().end == end)
       ++runs.back().endTap;
     else
       runs.push_back({tap, tap + 1, first, end});
@@ -316,11 +315,10 @@ SmallVector<int64_t> sinter::cpu::bordersOf(const ConvolutionShape &shape, int64
   SmallVector<int64_t> starts;
   for (int64_t at = 0; at < outWidth; at += wide) {
     int64_t start = std::min(at, last);
-    SmallVector<TapRun> runs = tapRuns(shape, start, wide);
+    SmallVector<TapRun> runs = tapRuns(shape, start, wide, false);
     int64_t taps = 0; // that all pixels find inside
     for (const TapRun &run : runs)
-      if (run.first == 0 && run.end == wide)
-        taps += run.endTap - run.firstTap;
+      taps += run.first == 0 && run.end == wide;
     if (taps < shape.kernelW)
       starts.push_back(start);
   }

@@ -49,7 +49,7 @@ bool ConvolutionForm::canShareLast(int64_t lanes) const {
 
 FilterRuns ConvolutionForm::filterRuns() const {
   FilterRuns runs;
-  bool isOneRun = shape.kernelW == 1 || skips || (shape.dilationW == 1 && pixelStride == pitch);
+  bool isOneRun = shape.kernelW == 1 || skips || tapsFollow();
   runs.tapSteps = pitch / product.kPack;
   runs.count = isOneRun ? 1 : shape.kernelW;
   runs.length = isOneRun ? shape.kernelW * runs.tapSteps : runs.tapSteps;
@@ -93,19 +93,19 @@ bool ConvolutionForm::canSkip(const Target &target) const {
   constexpr int64_t mostTaps = ConvolutionShape::mostTaps, mostBorderTaps = 256;
   bool isPadding = shape.needsCopy && shape.fill == 0 && shape.inputDilationH == 1 && shape.inputDilationW == 1;
   bool isPlain = product.kPack == 1 && !product.copiesRows() && !product.isTiled();
-  bool isOneRun = shape.pixelPitch == pitch && pitch == groupIn;
   bool isKnown = !ShapedType::isDynamic(shape.width.staticSize()) && shape.outWidth.staticSize() > 0;
-  if (!isPadding || !isPlain || !isOneRun || !isKnown)
+  if (!isPadding || !isPlain || pitch != groupIn || !isKnown)
     return false;
   int64_t borders =
       std::min(std::max<int64_t>(shape.lowW, 0) + std::max<int64_t>(shape.highW, 0), shape.outWidth.staticSize());
-  bool hasFewRuns = shape.dilationW == 1 || shape.kernelW == 1 ? std::max(shape.lowW, shape.highW) < mostTaps
-                                                               : shape.kernelW * borders <= mostBorderTaps;
+  bool follow = shape.dilationW == 1 && shape.pixelPitch == pitch;
+  bool hasFewRuns = follow || shape.kernelW == 1 ? std::max(shape.lowW, shape.highW) < mostTaps
+                                                 : shape.kernelW * borders <= mostBorderTaps;
   bool isSmall = std::max(shape.kernelH, shape.kernelW) <= mostTaps && hasFewRuns;
   bool walksRows = shape.kernelH > 1 || (shape.lowH <= 0 && shape.highH <= 0);
   // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros.
   constexpr double leastLive = .75;
-  bool conflicts = pitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
+  bool conflicts = shape.pixelPitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
   bool prefersCopy = conflicts || canShareLast(target.lanes(widthOf(product.sum)));
   return isSmall && walksRows && groupIn >= ConvolutionShape::leastSkipped && (shape.kernelD > 1 || !prefersCopy);
 }

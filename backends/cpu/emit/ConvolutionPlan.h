@@ -37,6 +37,8 @@ struct ConvolutionForm {
 
   /// Whether rows may share accumulators of the last of a group's vectors.
   bool canShareLast(int64_t lanes) const;
+  /// Whether the channels of a group that taps side by side read lie side by side, too.
+  bool tapsFollow() const { return shape.dilationW == 1 && pixelStride == pitch; }
   FilterRuns filterRuns() const;
 
 private:
