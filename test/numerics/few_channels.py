@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """few_channels.py BUILD [--count N]
 
-Convolutions of up to some dozens of channels in a group, channels last, against NumPy in f64: integers to the bit, floats by a bound of the type times the sum of magnitudes. Depthwise ones, such of one to six channels, as of images, and of more; over one to three axes. Random windows, strides,
+Convolutions of up to some dozens of channels in a group, channels last, against NumPy in f64: integers to the bit, floats by a bound of the type times the sum of magnitudes. Depthwise ones, such of one to six channels, as of images, of more, to few columns, too, and groups of few; over one to three axes. Random windows, strides,
 dilations and borders (those of a few pixels and those wider than the image), sizes that the types tell and such that only running tells, numbers of channels around those
 of vectors, borders of another number than zero, results that several ops follow; on one thread and on two, with equal bits."""
 import os
@@ -56,9 +56,13 @@ class Case:
                 break
         self.isDepthwise, self.images = number % 3 == 1 and axes < 3, pick(1, 2)
         self.channels = pick(2, 3, 8, 15, 16, 17, 32, 40, 96) if self.isDepthwise else pick(1, 2, 3, 4, 5, 6) if number % 3 else pick(7, 8, 9, 16, 17, 32, 40, 264)
-        self.filters = self.channels if self.isDepthwise else pick(1, 16, 24, 32, 40, 64)
+        self.filters = self.channels if self.isDepthwise else pick(1, 3, 9, 16, 24, 32, 40, 64)
+        self.groups = self.channels if self.isDepthwise else 1
+        if number % 6 == 2:  # small ones, which lie side by side in vectors
+            self.groups, size_of_group = pick(2, 3, 5, 6), pick(2, 3, 4, 4, 8, 8, 16, 32)
+            self.channels, self.filters = self.groups * size_of_group, self.groups * pick(size_of_group, size_of_group, 1, 3)
         self.shape = (self.images, *size, self.channels)
-        self.x, self.w = draw(random, self.shape, kinds[0]), draw(random, (self.filters, *self.kernel, 1 if self.isDepthwise else self.channels), kinds[1])
+        self.x, self.w = draw(random, self.shape, kinds[0]), draw(random, (self.filters, *self.kernel, self.channels // self.groups), kinds[1])
         self.open = [axis for axis in range(1, len(size) + 1) if number != 3 and random.integers(5) == 0]  # sizes that only running tells
         self.isFollowed = number % 6 == 0 and kinds[3] > 0  # by more ops than a tile's registers are stored through
         self.fill = int(random.integers(1, 100)) if kinds[2] == "i32" and random.integers(2) else 0
@@ -70,7 +74,8 @@ class Case:
         for tap in np.ndindex(*self.kernel):
             places = tuple(slice(tap[k] * self.dilation[k], tap[k] * self.dilation[k] + (self.out[k] - 1) * self.stride[k] + 1, self.stride[k]) for k in range(axes))
             seen, taken = padded[(slice(None), *places)], w[(slice(None), *tap)]
-            result += seen * taken[:, 0] if self.isDepthwise else seen @ taken.T
+            groups = zip(np.split(seen, self.groups, axis=-1), np.split(taken, self.groups))
+            result += seen * taken[:, 0] if self.isDepthwise else np.concatenate([part @ filters.T for part, filters in groups], axis=-1)
         return result
 
     def text(self):
@@ -88,7 +93,7 @@ class Case:
                       f"({x}, tensor<{kind}>) -> {padded}"]
             name, x, low, high = f"p{n}", padded, none, none
         lines.append(f"%{'s' if self.isFollowed else 'y'}{n} = sinter.convolution %{name}, %w{n} {{strides = {array(self.stride)}, low = {array(low)}, high = {array(high)}, input_dilation = "
-                     f"{array([1] * len(none))}, dilation = {array(self.dilation)}, groups = {self.channels if self.isDepthwise else 1} : i64, layout = #sinter<conv_layout channels_last>, "
+                     f"{array([1] * len(none))}, dilation = {array(self.dilation)}, groups = {self.groups} : i64, layout = #sinter<conv_layout channels_last>, "
                      f"element_type = {of_result}}} : ({x}, {w}) -> {y}")
         if self.isFollowed:  # twice the sum
             unary, binary = f": ({y}) -> {y}", f": ({y}, {y}) -> {y}"
@@ -98,7 +103,7 @@ class Case:
 
     def check(self, got, where):
         bound = self.kinds[3]
-        what = (where, self.kinds, self.shape, self.kernel, self.stride, self.dilation, self.low, self.high, self.open, self.fill)
+        what = (where, self.kinds, self.shape, self.w.shape, self.groups, self.stride, self.dilation, self.low, self.high, self.open, self.fill)
         if not bound:
             assert np.array_equal(got, self.sums(self.x.astype(np.int64), self.w.astype(np.int64), self.fill)), what
             return

@@ -10,7 +10,8 @@
 // multiply each tap with the pixels that find it inside (tapRuns); so do all tiles where taps lie apart. Other padding
 // and input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh *
 // kw * 32 multiply-adds. A pointwise convolution without stride is a matrix product over all pixels. A tile may have
-// several rows of a narrow image, of which the last tile multiplies those that are left.
+// several rows of a narrow image, of which the last tile multiplies those that are left. Where columns are few, vectors
+// hold input channels instead (ChannelLanes.h).
 //
 // A third axis, the depth, is one more loop around that over kh: over the planes of the filter that lie inside.
 //
@@ -55,7 +56,7 @@ public:
     ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
     tile = {numbers[0], numbers[1], numbers[2]};
     runs = filterRuns();
-    masked = groupOut % lanes != 0;
+    masked = groupOut % lanes != 0 || hasPartOfGroups();
   }
   EmittedKernel emit();
 
@@ -90,6 +91,11 @@ private:
   SmallVector<Value> sumTile(const PixelTile &at);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
   Value columnMask(Value at, int64_t pack);
+  /// Whether the last vector has channels of fewer groups than the others.
+  bool hasPartOfGroups() const { return groups * groupIn != shape.channels; }
+  /// Vectors of results of a pixel of a tile.
+  int64_t resultVectors() const { return channelLanes ? 1 : vectors; }
+  void copyRows(Value source, Value imageBase, Value copy, Value rows, Value channelBegin);
 
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
@@ -101,8 +107,9 @@ private:
   bool masked;                   // the last vector of a group
   std::optional<TileSums> tiles; // of forms that multiply tiles
   // Of the chunk being emitted.
-  int64_t vectors;
-  bool isLastTile; // of a group's columns
+  int64_t vectors;   // of a pixel's accumulators
+  Value channelMask; // of what pixels read, where the last vector has fewer groups
+  bool isLastTile;   // of a group's columns
   Value image, plane, group, column, filterBase;
   Value blockBegin; // its first row, or pixel where it goes along a row
   bool alongRow;
@@ -133,7 +140,8 @@ Value ConvolutionEmitter::planeElements() {
 Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
   if (!masked)
     return nullptr;
-  Value left = arith::SubIOp::create(b, mul(add(group, fn.index(1)), fn.index(groupOut)), at);
+  Value end = hasPartOfGroups() ? fn.index(shape.outChannels) : mul(add(group, fn.index(1)), fn.index(groupOut));
+  Value left = arith::SubIOp::create(b, end, at);
   return vector::CreateMaskOp::create(b, VectorType::get({lanes * pack}, b.getI1Type()),
                                       ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
 }
@@ -240,7 +248,8 @@ std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, 
   int64_t tilesOfRow = llvm::divideCeil(constantOr(along, 0), tile.wide);
   int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(across, 0), tile.high)) * tilesOfRow;
   bool fits = 2 * steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes * 3 / 4;
-  if (inPlace || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 || stepElements < tilesOfBlock * grain)
+  if (inPlace || channelLanes || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 ||
+      stepElements < tilesOfBlock * grain)
     return {};
   auto stride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfBlock), grain));
   // The last tile reaches back over pixels of the one before it.
@@ -267,7 +276,7 @@ void ConvolutionEmitter::prefetchResults(int64_t high, int64_t wide, Value row, 
     for (int64_t i = 0; i < wide; ++i)
       places.push_back(add(mul(add(first, fn.index(i)), fn.index(shape.outChannels)), firstColumn));
   }
-  prefetchEpilogue(fn, op, places, vectors, lanes);
+  prefetchEpilogue(fn, op, places, resultVectors(), lanes);
 }
 
 /// Where the sums of result `i` of a tile of several rows are.
@@ -310,8 +319,9 @@ SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value
 /// The elements of the filter from vector 0 of a tile to vector `j`.
 int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
   int64_t perPanel = panel / lanes;
-  return inPlace ? j * lanes * product.kPack
-                 : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
+  return inPlace || channelLanes
+             ? j * lanes * product.kPack
+             : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
 }
 
 /// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
@@ -320,8 +330,8 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   MicroOperands operands(product);
   operands.sharesLast = at.sharesLast;
   operands.a = input;
-  if (product.kPack > 1)
-    operands.aStride = fn.index(product.kPack);
+  if (runs.inputStep > 1)
+    operands.aStride = fn.index(runs.inputStep);
   operands.b = fn.input(filterInput(op).getArgNumber());
   operands.bStride = fn.index(runs.step);
   // Rows of many channels lie pages apart, where no hardware prefetches; panels that the first-level cache does not
@@ -342,11 +352,11 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
     inputOffset = add(inputOffset, mul(mul(steps.kd, fn.index(shape.dilationD)), planeElements()));
   Value filterOffset = mul(filterRow, fn.index(runs.rowFilter));
   if (skips) { // what is before the first of these steps may lie outside of memory
-    inputOffset = add(inputOffset, steps.from);
+    inputOffset = add(inputOffset, mul(steps.from, fn.index(runs.inputStep)));
     filterOffset = add(filterOffset, mul(steps.from, fn.index(runs.step)));
     if (at.ahead)
       operands.ahead = add(operands.ahead, mul(steps.from, fn.index(at.aheadStride)));
-    steps.to = arith::SubIOp::create(b, steps.to, steps.from);
+    steps.to = b.createOrFold<arith::SubIOp>(steps.to, steps.from);
     steps.from = fn.index(0);
   }
   if (steps.kw) {
@@ -375,10 +385,14 @@ SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t low
       operands.aRows.push_back(add(add(at.rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
       llvm::append_range(places, llvm::seq((r * at.wide + i) * vectors, (r * at.wide + i + 1) * vectors));
     }
+  auto addProducts = [&](ValueRange sums) {
+    return channelLanes ? emitChannelSteps(fn, operands, vectorType, channelMask, steps.from, steps.to, sums)
+                        : emitMicroKernel(fn, operands, vectorType, steps.from, steps.to, sums);
+  };
   if (static_cast<int64_t>(operands.aRows.size()) == at.high * at.wide)
-    return emitMicroKernel(fn, operands, vectorType, steps.from, steps.to, sums);
+    return addProducts(sums);
   SmallVector<Value> next(sums), some = llvm::map_to_vector(places, [&](int64_t place) { return Value(sums[place]); });
-  for (auto [place, sum] : llvm::zip(places, emitMicroKernel(fn, operands, vectorType, steps.from, steps.to, some)))
+  for (auto [place, sum] : llvm::zip(places, addProducts(some)))
     next[place] = sum;
   return next;
 }
@@ -497,13 +511,17 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   SmallVector<Value> sums = sumTile(at);
   if (at.sharesLast)
     sums = unshareLast(fn, sums, pixels, vectors, vectorType);
+  if (channelLanes)
+    sums = llvm::map_to_vector(llvm::seq(pixels), [&](int64_t i) {
+      return addChannelLanes(b, ValueRange(sums).slice(i * vectors, vectors), *channelLanes);
+    });
   Value results; // pixels that exist
   if (!at.isWhole) {
     Value left = arith::SubIOp::create(b, fn.materialize(shape.outHeight), row);
     results = mul(arith::MinSIOp::create(b, left, fn.index(high)), fn.index(wide));
   }
   emitTileEpilogue(
-      fn, op.getResult(), sums, pixels, vectors, vectorType,
+      fn, op.getResult(), sums, pixels, resultVectors(), vectorType,
       [&](KernelElements &elements, Value i) {
         Value up = high == 1 ? fn.index(0) : arith::DivUIOp::create(b, i, fn.index(wide)).getResult();
         Value along = high == 1 ? i : arith::RemUIOp::create(b, i, fn.index(wide)).getResult();
@@ -550,12 +568,29 @@ bool ConvolutionEmitter::computesOnce() {
   return areRowsWhole && constantOr(shape.outWidth, tile.wide + 1) % tile.wide == 0;
 }
 
+/// Copies `rows` padded rows of the channels of a group.
+void ConvolutionEmitter::copyRows(Value source, Value imageBase, Value copy, Value rows, Value channelBegin) {
+  // Vectors of the copy that few channels fill, too.
+  int64_t copied = lanes;
+  if (product.step != ProductForm::Step::fused)
+    copied = std::min(fn.spec.target().lanes(std::max(widthOf(product.a), widthOf(product.row))),
+                      static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(groupIn))));
+  auto copyChannels = [&](int64_t channels) {
+    emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, channels, pixelStride,
+                   copied, product);
+  };
+  if (!hasPartOfGroups())
+    return copyChannels(groupIn);
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, fn.index(groups - 1));
+  fn.branch(isLast, [&] { copyChannels(shape.channels - (groups - 1) * groupIn); }, [&] { copyChannels(groupIn); });
+}
+
 EmittedKernel ConvolutionEmitter::emit() {
   int64_t panels = llvm::divideCeil(groupOut, panel);
   int64_t high = tile.high, wide = tile.wide;
-  int64_t tileColumns = tile.vectors * lanes;
+  int64_t tileColumns = this->tileColumns(tile.vectors, lanes);
   int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
-  int64_t taps = filterRows() * shape.kernelW * groupIn;
+  int64_t taps = sumLength();
   DimExpr one = dims.constant(1);
   // A block is output rows, or a run of pixels when there is one row only.
   alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
@@ -582,12 +617,6 @@ EmittedKernel ConvolutionEmitter::emit() {
   if (reachesBack)
     inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pixelStride)));
-  // Vectors of the copy that few channels fill, too.
-  int64_t copied = lanes;
-  if (product.step != ProductForm::Step::fused)
-    copied = std::min(fn.spec.target().lanes(std::max(widthOf(product.a), widthOf(product.row))),
-                      static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(groupIn))));
-
   unsigned inputNumber = convolvedInput(op).getArgNumber();
   Value source = fn.input(inputNumber), copy;
   if (shape.needsCopy)
@@ -633,6 +662,8 @@ EmittedKernel ConvolutionEmitter::emit() {
       filterBase = add(mul(group, fn.index(groupOut)), column);
       if (product.kPack > 1)
         filterBase = mul(filterBase, fn.index(product.kPack));
+    } else if (channelLanes) {
+      filterBase = mul(group, fn.index(filterRows() * runs.rowFilter));
     } else {
       Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
@@ -650,6 +681,10 @@ EmittedKernel ConvolutionEmitter::emit() {
       imageBase = add(imageBase, mul(front, elementsOfPlane));
     }
     Value channelBegin = mul(group, fn.index(groupIn));
+    if (hasPartOfGroups() && !shape.needsCopy) {
+      Value left = arith::SubIOp::create(b, fn.index(shape.channels), channelBegin);
+      channelMask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
+    }
     // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile
     // reads.
     Value firstRow = alongRow ? fn.index(0) : low;
@@ -668,10 +703,8 @@ EmittedKernel ConvolutionEmitter::emit() {
                                   fn.index((shape.kernelH - 1) * shape.dilationH + 1));
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
       Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(0));
-      fn.ifThen(arith::OrIOp::create(b, isFirst, isOther), [&] {
-        emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn,
-                       pixelStride, copied, product);
-      });
+      fn.ifThen(arith::OrIOp::create(b, isFirst, isOther),
+                [&] { copyRows(source, imageBase, copy, rows, channelBegin); });
     } else {
       input = source;
       inputBase = add(imageBase, channelBegin);
@@ -679,7 +712,7 @@ EmittedKernel ConvolutionEmitter::emit() {
     }
 
     auto walk = [&](int64_t tileVectors, bool isLast) {
-      vectors = tileVectors;
+      vectors = channelLanes ? channelLanes->columns : tileVectors;
       isLastTile = isLast;
       if (alongRow)
         return emitPixels(1, wide, fn.index(0), low, high_);

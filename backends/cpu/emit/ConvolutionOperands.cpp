@@ -3,6 +3,7 @@
 // What a convolution reads: which kernels are convolutions that tiles compute, how their filters are packed, their
 // sizes, and the padded copy of their input.
 
+#include "backends/cpu/emit/ChannelLanes.h"
 #include "backends/cpu/emit/Convolution.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/Packing.h"
@@ -173,6 +174,12 @@ Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
   std::string refusal;
   ProductForm form = *productFormOf(spec, op, refusal);
   int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
+  if (std::optional<ChannelLanes> lanes = channelLanesOf(spec.target(), op, form)) {
+    std::string tag = "channels;" + std::to_string(groups) + ";" + std::to_string(lanes->lanes);
+    return dropDenormals({input, tag, [groups, lanes = *lanes](RankedTensorType source) {
+                            return packForChannelLanes(source, groups, lanes);
+                          }});
+  }
   std::string tag = "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" +
                     std::to_string(form.kPack) + ";" + std::to_string(form.isTiled()) + ";" +
                     std::to_string(form.columnFactor());

@@ -17,6 +17,12 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   groups = op.getGroups();
   groupIn = shape.channels / groups;
   groupOut = shape.outChannels / groups;
+  channelLanes = channelLanesOf(spec.target(), op, product);
+  if (channelLanes) {
+    groups = llvm::divideCeil(groups, channelLanes->groups);
+    groupIn *= channelLanes->groups;
+    groupOut *= channelLanes->groups;
+  }
   inPlace = !isa<BlockArgument>(op.getFilter());
   pitch = product.paddedChannels(groupIn);
   shape.needsCopy |= product.copiesRows() || pitch != groupIn;
@@ -47,13 +53,20 @@ bool ConvolutionForm::canShareLast(int64_t lanes) const {
   return !inPlace && !skips && cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
 }
 
+int64_t ConvolutionForm::sumLength() const {
+  int64_t together = channelLanes ? channelLanes->groups : 1;
+  return shape.kernelD * shape.kernelH * shape.kernelW * groupIn / together;
+}
+
 FilterRuns ConvolutionForm::filterRuns() const {
   FilterRuns runs;
   bool isOneRun = shape.kernelW == 1 || skips || tapsFollow();
-  runs.tapSteps = pitch / product.kPack;
+  runs.inputStep = channelLanes ? channelLanes->lanes : product.kPack;
+  runs.tapSteps = pitch / runs.inputStep;
   runs.count = isOneRun ? 1 : shape.kernelW;
   runs.length = isOneRun ? shape.kernelW * runs.tapSteps : runs.tapSteps;
-  runs.step = (inPlace ? shape.outChannels : panel) * product.kPack;
+  runs.step = channelLanes ? channelLanes->columns * channelLanes->lanes
+                           : (inPlace ? shape.outChannels : panel) * product.kPack;
   runs.rowFilter = shape.kernelW * runs.tapSteps * runs.step;
   runs.header = product.headers() * runs.step;
   runs.block = product.sumsByBlocks() ? product.stepsOfBlock(kProductBlock) : kNoBlocks;
@@ -132,6 +145,14 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
     RegisterTile chosen = chooseTileOfTiles(outWidth, vectors);
     return {high, chosen.rows, chosen.vectors};
   }
+  if (form.channelLanes) {
+    constexpr int64_t many = 1 << 20;
+    int64_t columns = form.channelLanes->columns, wide = chooseChannelPixels(spec.target(), outWidth, columns);
+    if (outWidth != wide || outHeight == ShapedType::kDynamic)
+      return {1, wide, 1};
+    int64_t most = chooseChannelPixels(spec.target(), many, columns);
+    return {std::clamp<int64_t>(most / wide, 1, std::max<int64_t>(outHeight, 1)), wide, 1};
+  }
   int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
   bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
   constexpr int64_t many = 1 << 20;
@@ -164,7 +185,7 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   const CostModel &costs = spec.costs();
   DimContext &dims = spec.dims;
   const ConvolutionShape &shape = form.shape;
-  int64_t taps = shape.kernelD * shape.kernelH * shape.kernelW * form.groupIn;
+  int64_t taps = form.sumLength(), columns = form.tileColumns(tile.vectors, lanes);
   int64_t results =
       shape.outDepth * constantOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
   if (results == 0)
@@ -174,12 +195,12 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   if (shape.needsCopy) {
     int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
     int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
-    least = std::max(least, rows * constantOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
+    least = std::max(least, rows * constantOr(dims, shape.outWidth, 1) * columns * taps);
   }
   int64_t most = costs.convolutionMacs;
   bool isTiled = form.product.isTiled();
   int64_t filterBytes = shape.outChannels * taps * widthOf(form.product.b);
-  if (isTiled || (!shape.needsCopy && filterBytes <= spec.target().l2Bytes / 4)) {
+  if (isTiled || (!shape.needsCopy && form.groups == 1 && filterBytes <= spec.target().l2Bytes / 4)) {
     // Sums of few products, and those of tiles, are no longer computed than stored: the columns of a block follow each
     // other while what lies where its results do is in the second-level cache.
     int64_t pixelBytes = 0;
@@ -191,7 +212,7 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
           pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(argument.getType()));
     int64_t pixels = spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1);
     pixels = std::max(pixels, isTiled ? 2 * kTileRows : tile.high * tile.wide);
-    most = std::min(most, pixels * tile.vectors * lanes * taps);
+    most = std::min(most, pixels * columns * taps);
     if (isTiled && !shape.needsCopy)
       least = 0;
   }
@@ -208,6 +229,8 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   ConvolutionForm form(spec, op);
   if (form.shape.kernelD > 1 && form.shape.needsCopy)
     return Plan::refuse("its input has to be copied, of which it needs several planes");
+  if (form.channelLanes)
+    plan.setLanes(form.channelLanes->lanes, form.channelLanes->lanes);
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
   int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
@@ -216,7 +239,10 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
     return std::max(chosen, std::clamp<int64_t>(constantOr(spec.dims, size, otherwise), 1, rows));
   };
   int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
-  plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
+  bool isHighFixed = isTiled || form.channelLanes;
+  if (form.channelLanes)
+    widest = std::max(tile.wide, spec.target().vectorRegisters / form.channelLanes->columns);
+  plan.addTile(tile.high, isHighFixed ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
   if (isTiled) // half of the rows in each tile of matrix units
     plan.tile.back().divides = tile.high;
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
