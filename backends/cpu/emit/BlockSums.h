@@ -50,12 +50,38 @@ struct SummedAxis {
 };
 SummedAxis summedAxis(KernelFunction &fn, DimExpr size);
 
+/// How sumNest walks axes of `most` positions each: the first of them by blocks, the others inside of one.
+struct NestBlocks {
+  NestBlocks(llvm::ArrayRef<int64_t> most, int64_t length, int64_t block);
+
+  size_t outside;       // axes, of which the last is walked `perBlock` positions at a time; 0: all is one chain
+  int64_t perBlock = 1; // a block has so many positions of it
+  int64_t blocks = 1;   // or ShapedType::kDynamic
+  /// Of those axes, how many are walked one position at a time.
+  size_t single() const { return outside - (perBlock > 1); }
+  /// Sums on the stack at most.
+  int64_t levels() const;
+};
+
+/// A part of a sum, where others are computed before the next part of it. What waits for its partner, or for the next
+/// part, lies in `memory` from element `place` on: NestBlocks::levels() times all accumulators.
+struct SumPart {
+  mlir::Value memory, place;
+  /// [first, second) of the first axes, all of them NestBlocks::single(): one position of each but the last.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> positions;
+
+  /// Whether the sum over `axes` ends in this part, which has all of it then. One part does, of sums of nothing too.
+  mlir::Value isLast(KernelFunction &fn, llvm::ArrayRef<SummedAxis> axes) const;
+};
+
 /// Passes accumulators through `step(position, accumulators)` for all positions of `axes`, outermost first. One step is
-/// a chain of `length` additions, no more than `block`.
+/// a chain of `length` additions, no more than `block`. With a `part`, for those that lie in it: the sums have the bits
+/// of a walk at once, and are whole in the last part.
 llvm::SmallVector<mlir::Value>
 sumNest(KernelFunction &fn, llvm::ArrayRef<SummedAxis> axes, int64_t length, int64_t block, mlir::ValueRange fresh,
         Join join,
-        llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<mlir::Value>, mlir::ValueRange)> step);
+        llvm::function_ref<llvm::SmallVector<mlir::Value>(llvm::ArrayRef<mlir::Value>, mlir::ValueRange)> step,
+        const SumPart *part = nullptr);
 
 } // namespace sinter::cpu
 

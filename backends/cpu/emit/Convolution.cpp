@@ -13,6 +13,9 @@
 // several rows of a narrow image, of which the last tile multiplies those that are left. Where columns are few, vectors
 // hold input channels instead (ChannelLanes.h).
 //
+// Panels that the second-level cache does not hold are walked in parts, rows of the filter or less: all tiles of a
+// chunk multiply one part before the next, and their sums wait in the workspace (FilterParts, SumPart).
+//
 // A third axis, the depth, is one more loop around that over kh: over the planes of the filter that lie inside.
 //
 //   chunk     one plane of one image, one group, a block of output rows, one tile of output channels
@@ -48,16 +51,12 @@ struct Steps {
   Value kd, kh, kw, from, to;
 };
 
-class ConvolutionEmitter : ConvolutionForm {
+class ConvolutionEmitter : ScheduledConvolution {
 public:
-  ConvolutionEmitter(KernelFunction &fn, ConvolutionOp op)
-      : ConvolutionForm(fn.spec, op), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
-        vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))) {
-    ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
-    tile = {numbers[0], numbers[1], numbers[2]};
-    runs = filterRuns();
-    masked = groupOut % lanes != 0 || hasPartOfGroups();
-  }
+  ConvolutionEmitter(KernelFunction &fn, const ScheduledConvolution &scheduled)
+      : ScheduledConvolution(scheduled), fn(fn), b(fn.b), dims(fn.spec.dims),
+        vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))),
+        masked(groupOut % lanes != 0 || hasPartOfGroups()) {}
   EmittedKernel emit();
 
 private:
@@ -68,7 +67,9 @@ private:
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
   bool computesOnce();
+  Value numberOfTile(Value row, Value pixel, Value begin);
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
+  void finishTile(const PixelTile &at, SmallVector<Value> sums);
   void prefetchResults(int64_t high, int64_t wide, Value row, Value pixel);
   Value placeInTiles(Value i);
   int64_t pixelsOfTile();
@@ -76,7 +77,6 @@ private:
   Value rowBase(Value row, Value pixel);
   Value rowElements();
   Value planeElements();
-  int64_t filterRows() const { return shape.kernelD * shape.kernelH; }
   SmallVector<Value> findRowsInside(const PixelTile &at, Value kh);
   int64_t vectorOffset(int64_t j);
   MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
@@ -88,7 +88,9 @@ private:
                                     const Steps &steps, ValueRange sums);
   SmallVector<Value> multiplyRows(const PixelTile &at, const Steps &steps, ValueRange sums);
   SmallVector<Value> startsOf(const PixelTile &at);
-  SmallVector<Value> sumTile(const PixelTile &at);
+  SmallVector<SummedAxis> summedAxes(const PixelTile &at);
+  SmallVector<Value> sumTile(const PixelTile &at, ArrayRef<SummedAxis> axes);
+  void inParts(llvm::function_ref<void()> walkTiles);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
   Value columnMask(Value at, int64_t pack);
   /// Whether the last vector has channels of fewer groups than the others.
@@ -100,10 +102,8 @@ private:
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   DimContext &dims;
-  int64_t lanes;
   VectorType vectorType;
-  ConvolutionTile tile;
-  FilterRuns runs;
+  SumPart part;                  // at hand, where there are several
   bool masked;                   // the last vector of a group
   std::optional<TileSums> tiles; // of forms that multiply tiles
   // Of the chunk being emitted.
@@ -111,10 +111,9 @@ private:
   Value channelMask; // of what pixels read, where the last vector has fewer groups
   bool isLastTile;   // of a group's columns
   Value image, plane, group, column, filterBase;
-  Value blockBegin; // its first row, or pixel where it goes along a row
-  bool alongRow;
-  bool panelsOutside; // blocks of a panel follow each other, not panels of a block
-  DimExpr blockLength;
+  Value blockBegin;                  // its first row, or pixel where it goes along a row
+  Value partPlaces;                  // of the sums of its tiles that wait for the next part
+  bool panelsOutside;                // blocks of a panel follow each other, not panels of a block
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
 };
 } // namespace
@@ -238,29 +237,31 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
       isHigh ? fn.index(tile.high * tile.wide) : Value(), [&](Value i) { return isHigh ? placeInTiles(i) : i; });
 }
 
-/// Filters come from beyond the second-level cache, as those of other kernels have been there since. Each tile of a
-/// block asks for its part of the panel of the next columns, where both fit that cache beside the pixels: from which
-/// element on, null where it asks for none, and how many a step, whole `grain`s of them.
-std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements,
-                                                        int64_t grain) {
-  DimExpr along = alongRow && !panelsOutside ? blockLength : shape.outWidth,
-          across = panelsOutside ? shape.outHeight : blockLength;
-  int64_t tilesOfRow = llvm::divideCeil(constantOr(along, 0), tile.wide);
-  int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(across, 0), tile.high)) * tilesOfRow;
-  bool fits = 2 * steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes * 3 / 4;
-  if (inPlace || channelLanes || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 ||
-      stepElements < tilesOfBlock * grain)
-    return {};
-  auto stride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfBlock), grain));
+/// The number of a tile among those from row `begin` of an image on, or from pixel `begin` where there is one row only.
+Value ConvolutionEmitter::numberOfTile(Value row, Value pixel, Value begin) {
   // The last tile reaches back over pixels of the one before it.
   auto numberOf = [&](Value place, Value begin, int64_t size) -> Value {
     Value last = add(arith::SubIOp::create(b, place, begin), fn.index(size - 1));
     return arith::DivUIOp::create(b, last, fn.index(size));
   };
-  Value begin = panelsOutside ? fn.index(0) : blockBegin;
-  Value number = numberOf(pixel, alongRow ? begin : fn.index(0), tile.wide);
-  if (!alongRow)
-    number = add(mul(numberOf(row, begin, tile.high), fn.index(tilesOfRow)), number);
+  Value number = numberOf(pixel, blocks.alongRow ? begin : fn.index(0), tile.wide);
+  if (blocks.alongRow)
+    return number;
+  return add(mul(numberOf(row, begin, tile.high), fn.index(blocks.tilesOfRow)), number);
+}
+
+/// Filters come from beyond the second-level cache, as those of other kernels have been there since. Each tile of a
+/// block asks for its part of the panel of the next columns, where both fit that cache beside the pixels: from which
+/// element on, null where it asks for none, and how many a step, whole `grain`s of them.
+std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements,
+                                                        int64_t grain) {
+  int64_t tilesOfPanel = panelsOutside ? blocks.tilesOfImage : blocks.tiles;
+  bool fits = 2 * steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes * 3 / 4;
+  if (inPlace || channelLanes || tile.vectors * lanes != panel || !fits || tilesOfPanel == 0 ||
+      stepElements < tilesOfPanel * grain)
+    return {};
+  auto stride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfPanel), grain));
+  Value number = numberOfTile(row, pixel, panelsOutside ? fn.index(0) : blockBegin);
   Value share = mul(number, fn.index(stride * steps));
   return {add(add(filterBase, fn.index(steps * stepElements)), share), stride};
 }
@@ -470,17 +471,19 @@ SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
   return starts;
 }
 
-/// The sums of a tile over (kd, kh, kw, part of a run); what is of size 1 is no loop.
-SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at) {
-  int64_t sizes[] = {shape.kernelH, runs.count, runs.parts};
-  SmallVector<SummedAxis> axes;
-  for (int64_t size : sizes)
-    if (size != 1)
-      axes.push_back(summedAxis(fn, dims.constant(size)));
-  if (skips && at.high == 1 && shape.kernelH != 1)
-    axes.front() = filterRowsInside(fn, shape, at.row);
+/// What a tile's sum goes over: (kd, kh, kw, part of a run); what is of size 1 is no axis.
+SmallVector<SummedAxis> ConvolutionEmitter::summedAxes(const PixelTile &at) {
+  SmallVector<SummedAxis> axes =
+      llvm::map_to_vector(summedSizes(runs), [&](int64_t size) { return summedAxis(fn, dims.constant(size)); });
   if (shape.kernelD != 1)
-    axes.insert(axes.begin(), filterPlanesInside(fn, shape, plane));
+    axes.front() = filterPlanesInside(fn, shape, plane);
+  if (skips && at.high == 1 && shape.kernelH != 1)
+    axes[shape.kernelD != 1] = filterRowsInside(fn, shape, at.row);
+  return axes;
+}
+
+/// The sums of a tile over `axes`, or over the part at hand.
+SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at, ArrayRef<SummedAxis> axes) {
   return sumNest(
       fn, axes, runs.perPart, runs.block, startsOf(at), [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](ArrayRef<Value> position, ValueRange carried) {
@@ -496,7 +499,25 @@ SmallVector<Value> ConvolutionEmitter::sumTile(const PixelTile &at) {
           steps.to = arith::MinSIOp::create(b, add(steps.from, fn.index(runs.perPart)), steps.to);
         }
         return multiplyRows(at, steps, carried);
-      });
+      },
+      parts ? &part : nullptr);
+}
+
+/// Calls `walkTiles`, which goes through all tiles of the chunk, for each part of the panel.
+void ConvolutionEmitter::inParts(llvm::function_ref<void()> walkTiles) {
+  part.positions.clear();
+  SmallVector<int64_t> sizes = summedSizes(runs);
+  std::function<void(size_t)> walk = [&](size_t axis) {
+    if (axis == parts.steps.size())
+      return walkTiles();
+    int64_t positions = axis + 1 == parts.steps.size() ? parts.positions : 1;
+    fn.loop(fn.index(0), fn.index(sizes[axis]), positions, [&](Value from) {
+      part.positions.push_back({from, add(from, fn.index(positions))});
+      walk(axis + 1);
+      part.positions.pop_back();
+    });
+  };
+  walk(0);
 }
 
 void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
@@ -506,9 +527,23 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   int64_t pixels = high * wide;
   at.isWhole = constantOr(shape.outHeight, 1) % high == 0;
   at.sharesLast = isLastTile && vectors > 1 && pixels % 2 == 0 && at.isWhole && canShareLast(lanes);
-  std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, filterRows() * runs.count * runs.length, runs.step, 1);
-  prefetchResults(high, wide, row, pixel);
-  SmallVector<Value> sums = sumTile(at);
+  SmallVector<SummedAxis> axes = summedAxes(at);
+  Value isLast; // part
+  if (parts) {
+    isLast = part.isLast(fn, axes);
+    part.place = add(partPlaces, mul(numberOfTile(row, pixel, blockBegin), fn.index(parts.placeElements)));
+  } else {
+    std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, filterRows() * runs.count * runs.length, runs.step, 1);
+  }
+  fn.ifThen(isLast, [&] { prefetchResults(high, wide, row, pixel); });
+  SmallVector<Value> sums = sumTile(at, axes);
+  fn.ifThen(isLast, [&] { finishTile(at, sums); });
+}
+
+/// What follows the sums of a tile.
+void ConvolutionEmitter::finishTile(const PixelTile &at, SmallVector<Value> sums) {
+  int64_t high = at.high, wide = at.wide, pixels = high * wide;
+  Value row = at.row, pixel = at.pixel;
   if (at.sharesLast)
     sums = unshareLast(fn, sums, pixels, vectors, vectorType);
   if (channelLanes)
@@ -591,22 +626,9 @@ EmittedKernel ConvolutionEmitter::emit() {
   int64_t tileColumns = this->tileColumns(tile.vectors, lanes);
   int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
   int64_t taps = sumLength();
-  DimExpr one = dims.constant(1);
-  // A block is output rows, or a run of pixels when there is one row only.
-  alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
-  DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
-  DimExpr units = dims.max(
-      one, dims.floorDiv(dims.constant(std::max<int64_t>(1, fn.spec.schedule().getChunk() / (tileColumns * taps))),
-                         dims.max(unit, one)));
-  // Blocks of one size: threads would wait for a large one behind a small one.
-  DimExpr walked = alongRow ? shape.outWidth : shape.outHeight, perUnit = dims.constant(alongRow ? wide : high);
-  DimExpr allUnits = dims.max(one, dims.ceilDiv(walked, perUnit));
-  units = dims.ceilDiv(allUnits, dims.ceilDiv(allUnits, units));
-  blockLength = dims.mul(units, perUnit);
-  // The copy of one row serves the whole row: splitting it would repeat the copy.
-  if (alongRow && shape.needsCopy)
-    blockLength = dims.max(walked, one);
-  DimExpr blocks = dims.ceilDiv(walked, blockLength);
+  DimExpr one = dims.constant(1), walked = blocks.walked, blockLength = blocks.length;
+  DimExpr blocksOfImage = dims.ceilDiv(walked, blockLength);
+  bool alongRow = blocks.alongRow;
   // Rows of padded input that a block reads.
   DimExpr inputRows =
       alongRow ? dims.constant((shape.kernelH - 1) * shape.dilationH + 1)
@@ -619,6 +641,20 @@ EmittedKernel ConvolutionEmitter::emit() {
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pixelStride)));
   unsigned inputNumber = convolvedInput(op).getArgNumber();
   Value source = fn.input(inputNumber), copy;
+  DimExpr chunks =
+      dims.mul(dims.mul(shape.images, dims.constant(shape.outDepth * groups * columnTiles)), blocksOfImage);
+  // Copies, then places of sums, those of a chunk after the other.
+  DimExpr workspaceBytes =
+      dims.mul(dims.mul(chunks, copyElements), dims.constant(shape.needsCopy ? widthOf(product.row) : 0));
+  if (parts) {
+    DimExpr line = dims.constant(fn.spec.target().cacheLineBytes);
+    workspaceBytes = dims.mul(dims.ceilDiv(workspaceBytes, line), line);
+    auto type = MemRefType::get({kHuge}, vectorType.getElementType());
+    part.memory = memref::ViewOp::create(b, type, fn.workspace(), fn.materialize(workspaceBytes), ValueRange{});
+    int64_t placeElements = blocks.tiles * parts.placeElements;
+    partPlaces = mul(fn.begin(), fn.index(placeElements));
+    workspaceBytes = dims.add(workspaceBytes, dims.mul(chunks, dims.constant(placeElements * widthOf(product.sum))));
+  }
   if (shape.needsCopy)
     copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(product.row, b.getContext())), fn.workspace(),
                                   fn.index(0), ValueRange{});
@@ -635,7 +671,7 @@ EmittedKernel ConvolutionEmitter::emit() {
       shape.depth * constantOr(dims.mul(shape.height, shape.width), half) * shape.channels * widthOf(product.a);
   panelsOutside = !shape.needsCopy && !product.isTiled() && groups == 1 && imageBytes <= half &&
                   shape.outChannels * taps * widthOf(product.b) > half;
-  Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
+  Value blockCount = fn.materialize(blocksOfImage), walkedSize = fn.materialize(walked);
   Value elementsOfPlane = planeElements();
   Value imageElements = shape.kernelD == 1 ? elementsOfPlane : mul(elementsOfPlane, fn.index(shape.depth));
 
@@ -714,12 +750,14 @@ EmittedKernel ConvolutionEmitter::emit() {
     auto walk = [&](int64_t tileVectors, bool isLast) {
       vectors = channelLanes ? channelLanes->columns : tileVectors;
       isLastTile = isLast;
-      if (alongRow)
-        return emitPixels(1, wide, fn.index(0), low, high_);
-      Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
-      fn.loop(low, high_, high, [&](Value row) {
-        Value start = reachesBack ? arith::MinSIOp::create(b, row, lastStart).getResult() : row;
-        emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
+      inParts([&] {
+        if (alongRow)
+          return emitPixels(1, wide, fn.index(0), low, high_);
+        Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
+        fn.loop(low, high_, high, [&](Value row) {
+          Value start = reachesBack ? arith::MinSIOp::create(b, row, lastStart).getResult() : row;
+          emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
+        });
       });
     };
     int64_t last = lastTileVectors(llvm::divideCeil(groupOut, lanes), tile.vectors);
@@ -737,9 +775,9 @@ EmittedKernel ConvolutionEmitter::emit() {
   emitted.function = fn.function;
   emitted.usesTiles = tiles.has_value();
   emitted.inPlace = fn.spec.kernel.getNumResults() == 1 && computesOnce();
-  emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(shape.outDepth * groups * columnTiles)), blocks);
-  if (shape.needsCopy)
-    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(product.row)));
+  emitted.chunks = chunks;
+  if (shape.needsCopy || parts)
+    emitted.workspaceBytes = workspaceBytes;
   if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
     emitted.estimatedNs =
         static_cast<double>(outputs) * shape.outDepth * shape.outChannels * taps / macsPerNs(fn.spec.costs(), product);
@@ -747,7 +785,7 @@ EmittedKernel ConvolutionEmitter::emit() {
 }
 
 EmittedKernel sinter::cpu::emitConvolution(KernelSpec &spec, ModuleOp module, StringRef name) {
-  ConvolutionOp op = convolutionOf(spec);
-  KernelFunction fn(spec, module, name, {.workspace = ConvolutionForm(spec, op).shape.needsCopy});
-  return ConvolutionEmitter(fn, op).emit();
+  ScheduledConvolution scheduled(spec, convolutionOf(spec));
+  KernelFunction fn(spec, module, name, {.workspace = scheduled.shape.needsCopy || scheduled.parts});
+  return ConvolutionEmitter(fn, scheduled).emit();
 }

@@ -80,6 +80,74 @@ FilterRuns ConvolutionForm::filterRuns() const {
   return runs;
 }
 
+SmallVector<int64_t> ConvolutionForm::summedSizes(const FilterRuns &runs) const {
+  SmallVector<int64_t> sizes = {shape.kernelD, shape.kernelH, runs.count, runs.parts};
+  llvm::erase(sizes, 1);
+  return sizes;
+}
+
+ConvolutionBlocks ConvolutionForm::blocksOf(DimContext &dims, const ConvolutionTile &tile, int64_t lanes,
+                                            int64_t chunk) const {
+  ConvolutionBlocks blocks;
+  DimExpr one = dims.constant(1);
+  blocks.alongRow = constantOr(dims, shape.outHeight, ShapedType::kDynamic) == 1;
+  DimExpr unit = blocks.alongRow ? dims.constant(tile.wide) : dims.mul(dims.constant(tile.high), shape.outWidth);
+  int64_t perResult = tileColumns(tile.vectors, lanes) * sumLength();
+  DimExpr units =
+      dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, chunk / perResult)), dims.max(unit, one)));
+  // Blocks of one size: threads would wait for a large one behind a small one.
+  blocks.walked = blocks.alongRow ? shape.outWidth : shape.outHeight;
+  DimExpr perUnit = dims.constant(blocks.alongRow ? tile.wide : tile.high);
+  DimExpr allUnits = dims.max(one, dims.ceilDiv(blocks.walked, perUnit));
+  units = dims.ceilDiv(allUnits, dims.ceilDiv(allUnits, units));
+  blocks.length = dims.mul(units, perUnit);
+  // The copy of one row serves the whole row: splitting it would repeat the copy.
+  if (blocks.alongRow && shape.needsCopy)
+    blocks.length = dims.max(blocks.walked, one);
+  int64_t length = constantOr(dims, blocks.length, 0), width = constantOr(dims, shape.outWidth, 0),
+          height = constantOr(dims, shape.outHeight, 0), tilesOfWidth = llvm::divideCeil(width, tile.wide);
+  blocks.tilesOfRow = blocks.alongRow ? llvm::divideCeil(length, tile.wide) : tilesOfWidth;
+  blocks.tiles = blocks.tilesOfRow * (blocks.alongRow ? 1 : llvm::divideCeil(length, tile.high));
+  blocks.tilesOfImage = tilesOfWidth * (blocks.alongRow ? 1 : llvm::divideCeil(height, tile.high));
+  return blocks;
+}
+
+/// Tiles that pay for bringing a panel, or a part of it.
+constexpr int64_t kFewestTilesOfPanel = 4;
+
+FilterParts ConvolutionForm::filterParts(const Target &target, const ConvolutionTile &tile, int64_t lanes,
+                                         int64_t tiles) const {
+  FilterParts parts;
+  FilterRuns runs = filterRuns();
+  int64_t stepBytes = tile.vectors * lanes * product.kPack * widthOf(product.b);
+  int64_t steps = filterRows() * runs.count * runs.length;
+  bool isPlain = !inPlace && !channelLanes && !product.isTiled() && product.sumsByBlocks();
+  if (!isPlain || tiles < kFewestTilesOfPanel || steps * stepBytes <= target.l2Bytes * 3 / 4)
+    return parts;
+  SmallVector<int64_t> sizes = summedSizes(runs);
+  NestBlocks nested(sizes, runs.perPart, runs.block);
+  int64_t fast = target.l2Bytes * 3 / 8;
+  for (size_t axis = 0; axis < nested.single() && (axis == 0 || steps * stepBytes > fast); ++axis) {
+    bool isPartOfRun = runs.parts != 1 && axis + 1 == sizes.size();
+    steps = isPartOfRun ? runs.perPart : steps / sizes[axis];
+    parts.steps.push_back(steps);
+  }
+  if (!parts)
+    return parts;
+  int64_t size = sizes[parts.steps.size() - 1], most = std::clamp<int64_t>(fast / (steps * stepBytes), 1, size);
+  parts.positions = llvm::divideCeil(size, llvm::divideCeil(size, most)); // parts of one size
+  parts.placeElements = nested.levels() * tile.high * tile.wide * tile.vectors * lanes;
+  return parts;
+}
+
+ScheduledConvolution::ScheduledConvolution(KernelSpec &spec, ConvolutionOp op)
+    : ConvolutionForm(spec, op), lanes(spec.schedule().getLanes()), runs(filterRuns()) {
+  ArrayRef<int64_t> numbers = spec.schedule().getTile();
+  tile = {numbers[0], numbers[1], numbers[2]};
+  blocks = blocksOf(spec.dims, tile, lanes, spec.schedule().getChunk());
+  parts = filterParts(spec.target(), tile, lanes, blocks.tiles);
+}
+
 /// The share of products of a padded axis that find an element of the image.
 static double shareInside(int64_t size, int64_t results, int64_t taps, int64_t stride, int64_t dilation, int64_t low) {
   int64_t inside = 0;
@@ -179,6 +247,31 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   return {high, std::max<int64_t>(outWidth, 1), high > 1 ? most.vectors : tile.vectors};
 }
 
+/// Results of a block whose panel fills more than half of the second-level cache, so that it comes from beyond it few
+/// times: those of an image that fills up to half of it, else of as many rows (or pixels of one row) as read a quarter
+/// of it.
+static int64_t resultsOfPanel(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile) {
+  DimContext &dims = spec.dims;
+  const ConvolutionShape &shape = form.shape;
+  int64_t outHeight = constantOr(dims, shape.outHeight, 0), outWidth = constantOr(dims, shape.outWidth, 0);
+  int64_t height = constantOr(dims, shape.height, 0), width = constantOr(dims, shape.width, 0);
+  int64_t pixelBytes = form.groupIn * widthOf(form.product.row), fast = spec.target().l2Bytes;
+  if (shape.depth * height * width * pixelBytes <= fast / 2)
+    return outHeight * outWidth;
+  bool alongRow = outHeight == 1;
+  int64_t taps = alongRow ? shape.kernelW : shape.kernelH, stride = alongRow ? shape.strideW : shape.strideH;
+  int64_t dilation = alongRow ? shape.dilationW : shape.dilationH, size = alongRow ? outWidth : outHeight;
+  int64_t lineBytes = shape.kernelD * pixelBytes * (alongRow ? 1 : width), step = alongRow ? tile.wide : tile.high;
+  auto bytesRead = [&](int64_t lines) {
+    int64_t ofTap = (lines - 1) * stride + 1;
+    return (ofTap + (taps - 1) * std::min(dilation, ofTap)) * lineBytes;
+  };
+  int64_t lines = llvm::divideCeil(kFewestTilesOfPanel, alongRow ? 1 : llvm::divideCeil(outWidth, tile.wide)) * step;
+  while (lines < size && bytesRead(lines + step) <= fast / 4)
+    lines += step;
+  return lines * (alongRow ? 1 : outWidth);
+}
+
 /// Multiply-adds of a chunk: as many chunks as threads may share, unless a chunk would take no longer than waking a
 /// thread costs, or copy more than a quarter of its rows for a neighbour's, too.
 static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
@@ -216,6 +309,8 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
     if (isTiled && !shape.needsCopy)
       least = 0;
   }
+  if (!isTiled && columns * taps * widthOf(form.product.b) > spec.target().l2Bytes / 2)
+    most = std::max(most, resultsOfPanel(spec, form, tile) * columns * taps);
   return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
 }
 

@@ -23,6 +23,32 @@ struct FilterRuns {
   int64_t parts, perPart; // of a run
 };
 
+/// Rows and pixels of output, and vectors of channels.
+struct ConvolutionTile {
+  int64_t high, wide, vectors;
+};
+
+/// How a chunk goes through panels that the second-level cache does not hold: all of its tiles multiply one part of
+/// their panel before the next. The sums wait as SumPart says.
+struct FilterParts {
+  /// Of a position of each axis of the sum, from the outermost on, of which a part has one; of the last, some.
+  llvm::SmallVector<int64_t> steps;
+  int64_t positions = 1;     // of that one, at most
+  int64_t placeElements = 0; // of what waits of a tile's sums
+
+  explicit operator bool() const { return !steps.empty(); }
+  int64_t most() const { return steps.back() * positions; } // steps of a part
+};
+
+/// The results of a chunk, for one image, group and tile of channels.
+struct ConvolutionBlocks {
+  bool alongRow;  // a run of pixels, as there is one row only, else some rows
+  DimExpr walked; // pixels of the row, or rows
+  DimExpr length; // of a block, whole tiles of them
+  /// Tiles of a row, or of a block of a row; of a block; of all blocks. 0 where sizes are not known.
+  int64_t tilesOfRow, tiles, tilesOfImage;
+};
+
 /// What is known of a convolution before its tile is chosen.
 struct ConvolutionForm {
   ConvolutionForm(KernelSpec &spec, ConvolutionOp op);
@@ -47,14 +73,28 @@ struct ConvolutionForm {
   /// Whether the channels of a group that taps side by side read lie side by side, too.
   bool tapsFollow() const { return shape.dilationW == 1 && pixelStride == pitch; }
   FilterRuns filterRuns() const;
+  int64_t filterRows() const { return shape.kernelD * shape.kernelH; }
+  /// Positions of what a tile's sum goes over: planes and rows of the filter, runs of a row, parts of a run. What is of
+  /// size 1 is none.
+  llvm::SmallVector<int64_t> summedSizes(const FilterRuns &runs) const;
+  /// Blocks of chunks of `chunk` multiply-adds.
+  ConvolutionBlocks blocksOf(DimContext &dims, const ConvolutionTile &tile, int64_t lanes, int64_t chunk) const;
+  /// How chunks of `tiles` tiles go through panels.
+  FilterParts filterParts(const Target &target, const ConvolutionTile &tile, int64_t lanes, int64_t tiles) const;
 
 private:
   bool canSkip(const Target &target) const;
 };
 
-/// Rows and pixels of output, and vectors of channels.
-struct ConvolutionTile {
-  int64_t high, wide, vectors;
+/// What the kernel's schedule makes of it.
+struct ScheduledConvolution : ConvolutionForm {
+  ScheduledConvolution(KernelSpec &spec, ConvolutionOp op);
+
+  int64_t lanes;
+  ConvolutionTile tile;
+  FilterRuns runs;
+  ConvolutionBlocks blocks;
+  FilterParts parts;
 };
 
 } // namespace sinter::cpu
