@@ -56,7 +56,7 @@ class Case:
                 break
         self.isDepthwise, self.images = number % 3 == 1 and axes < 3, pick(1, 2)
         self.channels = pick(2, 3, 8, 15, 16, 17, 32, 40, 96) if self.isDepthwise else pick(1, 2, 3, 4, 5, 6) if number % 3 else pick(7, 8, 9, 16, 17, 32, 40, 264)
-        self.filters = self.channels if self.isDepthwise else pick(1, 3, 9, 16, 24, 32, 40, 64)
+        self.filters = self.channels if self.isDepthwise else pick(1, 3, 9, 16, 24, 32, 40, 48, 64)
         self.groups = self.channels if self.isDepthwise else 1
         if number % 6 == 2:  # small ones, which lie side by side in vectors
             self.groups, size_of_group = pick(2, 3, 5, 6), pick(2, 3, 4, 4, 8, 8, 16, 32)

@@ -200,6 +200,9 @@ static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64
   return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
 }
 
+/// A tile of all columns need not begin where a packed panel does.
+constexpr int64_t kThree = 3;
+
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
   int64_t outWidth = constantOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
@@ -232,6 +235,9 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
     return chooseTile(spec.target(), rows, vectors, conflicting, parts, shares, suffice);
   };
   RegisterTile tile = choose(outWidth);
+  // Three vectors are one tile where that is faster than one of two and a narrow one.
+  if (vectors == kThree)
+    tile = widenTile(spec.target(), tile, outWidth, kThree, vectors, conflicting, parts);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
@@ -341,7 +347,8 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   if (isTiled) // half of the rows in each tile of matrix units
     plan.tile.back().divides = tile.high;
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), mostVectors);
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)),
+               tile.vectors == kThree ? kThree : mostVectors);
   plan.setChunk(chooseChunk(spec, form, tile, lanes));
   return plan;
 }

@@ -63,3 +63,12 @@ func.func @apart(%x: tensor<1x2000x128xf32>) -> tensor<1x2000x128xf32> {
   %p = sinter.convolution %x, %w {strides = array<i64: 1>, low = array<i64: 8>, high = array<i64: 8>, input_dilation = array<i64: 1>, dilation = array<i64: 8>, groups = 128 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x2000x128xf32>, tensor<128x3x1xf32>) -> tensor<1x2000x128xf32>
   return %p : tensor<1x2000x128xf32>
 }
+
+// Three vectors are one tile, and not one of two and a narrow one.
+// TILE-LABEL: @three_vectors
+// TILE: tile = [1, 8, 3]
+func.func @three_vectors(%x: tensor<1x96x96x48xf32>) -> tensor<1x96x96x48xf32> {
+  %w = sinter.constant dense<0.5> : tensor<48x3x3x48xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x96x96x48xf32>, tensor<48x3x3x48xf32>) -> tensor<1x96x96x48xf32>
+  return %p : tensor<1x96x96x48xf32>
+}

@@ -22,7 +22,7 @@ func.func @pointwise(%x: tensor<1x14x14x1024xf32>) -> tensor<1x7x7x512xf32> {
   return %p : tensor<1x7x7x512xf32>
 }
 
-// Channels that fill one vector have tiles of one vector, not of a whole panel; of 40 channels the last tile has one, too.
+// Channels that fill one vector have tiles of one vector, not of a whole panel; of 72 channels the last tile has one, too.
 // The loops hold their tiles in registers.
 // RUN: sinter compile %s --target=znver4 --emit=asm -o %t.s
 // RUN: python3 %source/tools/check_spills.py %t.s 29 | FileCheck --check-prefix=TILE %s
@@ -42,8 +42,8 @@ func.func @one_vector(%x: tensor<1x30x29x32xf32>) -> tensor<1x30x29x16xf32> {
 // CHECK-LABEL: @last_vectors
 // WIDE: tile = [1, 14, 2]
 // NARROW: tile = [1, 6, 2]
-func.func @last_vectors(%x: tensor<1x14x28x24xf32>) -> tensor<1x14x28x40xf32> {
-  %w = sinter.constant dense<0.5> : tensor<40x3x3x24xf32>
-  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x28x24xf32>, tensor<40x3x3x24xf32>) -> tensor<1x14x28x40xf32>
-  return %p : tensor<1x14x28x40xf32>
+func.func @last_vectors(%x: tensor<1x14x28x24xf32>) -> tensor<1x14x28x72xf32> {
+  %w = sinter.constant dense<0.5> : tensor<72x3x3x24xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x28x24xf32>, tensor<72x3x3x24xf32>) -> tensor<1x14x28x72xf32>
+  return %p : tensor<1x14x28x72xf32>
 }
