@@ -687,9 +687,10 @@ EmittedKernel ConvolutionEmitter::emit() {
     if (shape.kernelD > 1 && panelsOutside)
       plane = take(fn.index(shape.outDepth));
     Value columnTile = take(fn.index(columnTiles));
+    // Groups of a block follow each other: a thread then has pixels that it has computed before, not channels of all.
+    group = take(fn.index(groups));
     if (!panelsOutside)
       block = take(blockCount);
-    group = take(fn.index(groups));
     if (shape.kernelD > 1 && !panelsOutside)
       plane = take(fn.index(shape.outDepth));
     image = rest;

@@ -19,8 +19,11 @@
 // CHECK: vector.shuffle
 // CHECK-LABEL: func.func @{{.*}}k3_convolution(
 // CHECK-NOT: vector.shuffle
+// Groups of a block of pixels follow each other.
 // CHECK-LABEL: func.func @{{.*}}k4_convolution(
 // CHECK-NOT: xi8>
+// CHECK: arith.divui %{{.*}}, %c8 :
+// CHECK: arith.divui %{{.*}}, %c4 :
 // CHECK-NOT: vector.shuffle
 // CHECK: return
 
