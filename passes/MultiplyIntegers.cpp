@@ -271,6 +271,25 @@ static bool reuseCodes(ConvertOp op, Quantization &bytes) {
   return true;
 }
 
+/// What is joined first and then rounded to bytes is rounded first: those who compute the parts do so.
+static void roundParts(ConvertOp op, Quantization &bytes) {
+  auto join = bytes.source().getDefiningOp<ConcatenateOp>();
+  if (!join || !join->hasOneUse() || !bytes.division->hasOneUse())
+    return;
+  OpBuilder at(op);
+  Composer b(op.getLoc(), at);
+  SmallVector<Value> parts;
+  double low = elementTypeOf(op.getResult()).isUnsignedInteger() ? 0 : -128;
+  for (Value part : join.getOperands()) {
+    Value number = b.make<RoundOp>(b.make<DivOp>(part, b.fill(bytes.scale, part)));
+    number = b.make<AddOp>(number, b.fill(bytes.zero, number));
+    number = b.make<MaxOp>(number, b.fill(low, number));
+    number = b.make<MinOp>(number, b.fill(low + 255, number));
+    parts.push_back(b.convert(number, elementTypeOf(op.getResult())));
+  }
+  op.getResult().replaceAllUsesWith(b.make<ConcatenateOp>(parts, join.getAxis()));
+}
+
 /// Conversions saturate, and a sum with 0 is the same integer: bounds and such sums are left out.
 static void dropBounds(ConvertOp op, const Quantization &bytes) {
   op.getOperandMutable().assign(bytes.zero == 0 ? bytes.rounded : bytes.shifted);
@@ -364,6 +383,9 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
     getOperation().walk([&](GatherOp op) { gathers.push_back(op); });
     llvm::for_each(gathers, gatherBytes);
     for (ConvertOp op : conversions())
+      if (std::optional<Quantization> bytes = Quantization::of(op); bytes && !reuseCodes(op, *bytes))
+        roundParts(op, *bytes);
+    for (ConvertOp op : conversions()) // of parts
       if (std::optional<Quantization> bytes = Quantization::of(op))
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);

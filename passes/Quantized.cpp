@@ -3,9 +3,11 @@
 #include "passes/Quantized.h"
 #include "ir/Composer.h"
 #include "ir/Constants.h"
+#include "ir/Reduction.h"
 #include "ir/Shape.h"
 
 #include "mlir/IR/Matchers.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -107,7 +109,50 @@ static std::optional<Quantized> written(Value value) {
 }
 
 /// Ops that only move elements of their first operand; the others say where.
-static bool onlyMoves(Operation *op) { return isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op); }
+static bool onlyMoves(Operation *op) { return isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ReverseOp>(op); }
+
+/// The axis of the result of `op` that axis `axis` of its operand becomes, place by place; -1 for none.
+static int64_t movedAxis(Operation *op, int64_t axis) {
+  if (auto transpose = dyn_cast<TransposeOp>(op))
+    return llvm::find(transpose.getPermutation(), axis) - transpose.getPermutation().begin();
+  if (auto reverse = dyn_cast<ReverseOp>(op))
+    return llvm::is_contained(reverse.getAxes(), axis) ? -1 : axis;
+  RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
+  if (!isa<ReshapeOp>(op) || !from.hasStaticShape() || !to.hasStaticShape())
+    return -1;
+  // The axis of the same size with as many places before it.
+  auto before = [](RankedTensorType type, int64_t k) {
+    return ShapedType::getNumElements(type.getShape().take_front(k));
+  };
+  for (int64_t k = 0; k < to.getRank(); ++k)
+    if (to.getDimSize(k) == from.getDimSize(axis) && before(to, k) == before(from, axis))
+      return k;
+  return -1;
+}
+
+/// Whether every window reads an element: what reads padding alone is no code.
+static bool alwaysReads(ReduceWindowOp op) {
+  auto isInside = [](int64_t low, int64_t high, int64_t window) { return std::max<int64_t>({low, high, 0}) < window; };
+  for (auto [low, high, window, dilation] : llvm::zip(op.getLow(), op.getHigh(), op.getWindow(), op.getDilations()))
+    if (!isInside(low, high, window) || (dilation != 1 && (low > 0 || high > 0)))
+      return false;
+  RankedTensorType type = tensorTypeOf(op.getOperand());
+  return type.hasStaticShape() && type.getNumElements() > 0;
+}
+
+/// The greatest of numbers whose scale is positive is that of the greatest code.
+static std::optional<Quantized> pooled(ReduceWindowOp op, OpBuilder &b) {
+  if (op.getCombiner() != Combiner::max || !alwaysReads(op))
+    return std::nullopt;
+  std::optional<Quantized> before = Quantized::of(op.getOperand(), b);
+  if (!before || !before->isUniform() || !(before->scales.front() > 0 && std::isfinite(before->scales.front())))
+    return std::nullopt;
+  auto pool = cast<ReduceWindowOp>(b.clone(*op));
+  pool.getOperandMutable().assign(before->codes);
+  pool.getResult().setType(tensorTypeOf(op.getResult()).clone(elementTypeOf(before->codes)));
+  before->codes = pool.getResult();
+  return before;
+}
 
 static std::optional<Quantized> joined(ConcatenateOp op, OpBuilder &b) {
   std::optional<Quantized> first;
@@ -133,10 +178,16 @@ std::optional<Quantized> Quantized::of(Value value, OpBuilder &b) {
   Operation *op = value.getDefiningOp();
   if (auto join = dyn_cast_or_null<ConcatenateOp>(op))
     return joined(join, b);
+  if (auto pool = dyn_cast_or_null<ReduceWindowOp>(op))
+    return pooled(pool, b);
   if (!op || !onlyMoves(op))
     return std::nullopt;
   std::optional<Quantized> before = of(op->getOperand(0), b);
-  if (!before || !before->isUniform())
+  if (!before)
+    return std::nullopt;
+  if (!before->isUniform())
+    before->axis = movedAxis(op, before->axis);
+  if (before->isUniform() && (before->scales.size() != 1 || before->zeros.size() != 1))
     return std::nullopt;
   Operation *moved = b.clone(*op);
   moved->setOperand(0, before->codes);

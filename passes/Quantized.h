@@ -28,7 +28,8 @@ struct Quantized {
   int64_t axis = -1; // that zeros or scales run along; -1: they have one number each
   std::vector<double> zeros, scales;
 
-  /// Looks through what only moves elements, and moves codes instead where there is one scale: builds ops at `b`.
+  /// Looks through what only moves elements, or takes the greatest where there is one scale, and does so with codes
+  /// instead: builds ops at `b`.
   static std::optional<Quantized> of(mlir::Value value, mlir::OpBuilder &b);
 
   bool isUniform() const { return axis < 0; }

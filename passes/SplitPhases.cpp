@@ -64,7 +64,8 @@ static Operation *hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &pr
   Operation *last = op;
   while (last->hasOneUse()) {
     Operation *next = *last->user_begin();
-    if (!isa<Pointwise>(next) || next->getNumResults() != 1 || next->getResult(0).getType() != op.getType())
+    if (!isa<Pointwise>(next) || next->getNumResults() != 1 ||
+        tensorTypeOf(next->getResult(0)).getShape() != op.getType().getShape())
       break;
     b.setInsertionPoint(next);
     SmallVector<Value> operands;
@@ -75,7 +76,7 @@ static Operation *hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &pr
       break;
     Operation *moved = b.clone(*next);
     moved->setOperands(operands);
-    moved->getResult(0).setType(product.getType());
+    moved->getResult(0).setType(tensorTypeOf(product).clone(elementTypeOf(next->getResult(0))));
     product = moved->getResult(0);
     replaced.push_back(last);
     last = next;
@@ -175,8 +176,9 @@ LogicalResult SplitConvolution::matchAndRewrite(ConvolutionOp op, PatternRewrite
     return b.notifyMatchFailure(op, "sizes are known at run time only");
   if (input.getNumElements() == 0 || filter.getNumElements() == 0)
     return b.notifyMatchFailure(op, "multiplies nothing");
-  if (!isa<FloatType>(result.getElementType()) || op.getGroups() > 1)
-    return b.notifyMatchFailure(op, "is not on floats, or has groups");
+  bool isSummed = isa<FloatType>(result.getElementType()) || result.getElementType().isInteger(32);
+  if (!isSummed || op.getGroups() > 1)
+    return b.notifyMatchFailure(op, "is neither on floats nor on bytes, or has groups");
   int64_t rank = input.getRank(), phases = 1;
   SmallVector<AxisPhases> axes;
   double before = 1, after = 1; // products of a pair of channels

@@ -219,3 +219,97 @@ func.func @scales_factors(%x: tensor<8x4xui8>) -> tensor<8x2xui8> {
   %12 = sinter.convert %11 {element_type = ui8} : (tensor<8x2xf32>) -> tensor<8x2xui8>
   return %12 : tensor<8x2xui8>
 }
+
+// The greatest of scaled codes is the greatest code, scaled: rounded to bytes of the same scale, it is that code.
+
+// CHECK-LABEL: @pools_bytes
+// CHECK-NEXT: %[[P:.*]] = sinter.reduce_window  max %arg0 {{.*}} -> tensor<1x2x2x4xui8>
+// CHECK-NEXT: return %[[P]]
+func.func @pools_bytes(%x: tensor<1x4x4x4xui8>) -> tensor<1x2x2x4xui8> {
+  %s = sinter.constant dense<0.3> : tensor<1x4x4x4xf32>
+  %t = sinter.constant dense<0.3> : tensor<1x2x2x4xf32>
+  %low = sinter.constant dense<0.0> : tensor<1x2x2x4xf32>
+  %high = sinter.constant dense<255.0> : tensor<1x2x2x4xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x4x4x4xui8>) -> tensor<1x4x4x4xf32>
+  %1 = sinter.mul %0, %s : (tensor<1x4x4x4xf32>, tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
+  %2 = sinter.reduce_window max %1 {window = array<i64: 1, 3, 3, 1>, strides = array<i64: 1, 2, 2, 1>, low = array<i64: 0, 1, 1, 0>, high = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1, 1>} : (tensor<1x4x4x4xf32>) -> tensor<1x2x2x4xf32>
+  %3 = sinter.div %2, %t : (tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32>
+  %4 = sinter.round %3 : (tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32>
+  %5 = sinter.max %4, %low : (tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32>
+  %6 = sinter.min %5, %high : (tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32>
+  %7 = sinter.convert %6 {element_type = ui8} : (tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xui8>
+  return %7 : tensor<1x2x2x4xui8>
+}
+
+// A negative scale makes the greatest number of the least code, and a window of padding alone has no code.
+
+// CHECK-LABEL: @keeps_other_pools
+// CHECK: sinter.reduce_window {{.*}}tensor<4x4xf32>
+// CHECK: sinter.reduce_window {{.*}}tensor<4x4xf32>
+func.func @keeps_other_pools(%x: tensor<4x4xui8>) -> (tensor<4x4xui8>, tensor<7x4xui8>) {
+  %negative = sinter.constant dense<-0.5> : tensor<4x4xf32>
+  %half = sinter.constant dense<0.5> : tensor<4x4xf32>
+  %halves = sinter.constant dense<0.5> : tensor<7x4xf32>
+  %low = sinter.constant dense<0.0> : tensor<4x4xf32>
+  %high = sinter.constant dense<255.0> : tensor<4x4xf32>
+  %lows = sinter.constant dense<0.0> : tensor<7x4xf32>
+  %highs = sinter.constant dense<255.0> : tensor<7x4xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<4x4xui8>) -> tensor<4x4xf32>
+  %1 = sinter.mul %0, %negative : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = sinter.reduce_window max %1 {window = array<i64: 1, 1>, strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = sinter.div %2, %negative : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = sinter.round %3 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %5 = sinter.max %4, %low : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %6 = sinter.min %5, %high : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = sinter.convert %6 {element_type = ui8} : (tensor<4x4xf32>) -> tensor<4x4xui8>
+  %8 = sinter.mul %0, %half : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %9 = sinter.reduce_window max %8 {window = array<i64: 2, 1>, strides = array<i64: 1, 1>, low = array<i64: 2, 0>, high = array<i64: 2, 0>, dilations = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<7x4xf32>
+  %10 = sinter.div %9, %halves : (tensor<7x4xf32>, tensor<7x4xf32>) -> tensor<7x4xf32>
+  %11 = sinter.round %10 : (tensor<7x4xf32>) -> tensor<7x4xf32>
+  %12 = sinter.max %11, %lows : (tensor<7x4xf32>, tensor<7x4xf32>) -> tensor<7x4xf32>
+  %13 = sinter.min %12, %highs : (tensor<7x4xf32>, tensor<7x4xf32>) -> tensor<7x4xf32>
+  %14 = sinter.convert %13 {element_type = ui8} : (tensor<7x4xf32>) -> tensor<7x4xui8>
+  return %7, %14 : tensor<4x4xui8>, tensor<7x4xui8>
+}
+
+// Parts are rounded before they are joined; the one that has the scale of the result stays as it is.
+
+// CHECK-LABEL: @rounds_parts
+// CHECK: %[[R:.*]] = sinter.convert {{.*}} {element_type = ui8} : (tensor<4x3xf32>) -> tensor<4x3xui8>
+// CHECK: sinter.concatenate %arg0, %[[R]] {{.*}} -> tensor<4x5xui8>
+func.func @rounds_parts(%x: tensor<4x2xui8>, %y: tensor<4x3xf32>) -> tensor<4x5xui8> {
+  %s = sinter.constant dense<0.3> : tensor<4x2xf32>
+  %t = sinter.constant dense<0.3> : tensor<4x5xf32>
+  %low = sinter.constant dense<0.0> : tensor<4x5xf32>
+  %high = sinter.constant dense<255.0> : tensor<4x5xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<4x2xui8>) -> tensor<4x2xf32>
+  %1 = sinter.mul %0, %s : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %2 = sinter.concatenate %1, %y {axis = 1 : i64} : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+  %3 = sinter.div %2, %t : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %4 = sinter.round %3 : (tensor<4x5xf32>) -> tensor<4x5xf32>
+  %5 = sinter.max %4, %low : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %6 = sinter.min %5, %high : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %7 = sinter.convert %6 {element_type = ui8} : (tensor<4x5xf32>) -> tensor<4x5xui8>
+  return %7 : tensor<4x5xui8>
+}
+
+// The filter of a transposed convolution: [C, O, kh, kw], turned around, with a scale for each result.
+
+// CHECK-LABEL: @turns_filters_of_bytes
+// CHECK: sinter.convolution %arg0, {{.*}} : (tensor<1x2x4x4xui8>, tensor<3x2x2x2xi8>) -> tensor<1x3x8x8xi32>
+func.func @turns_filters_of_bytes(%x: tensor<1x2x4x4xui8>) -> tensor<1x3x8x8xf32> {
+  %s = sinter.constant dense<0.3> : tensor<1x2x4x4xf32>
+  %w = sinter.constant dense<[[[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]], [[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]]]> : tensor<2x3x2x2xi8>
+  %ws = sinter.constant dense<[0.25, 0.125, 0.5]> : tensor<3xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x2x4x4xui8>) -> tensor<1x2x4x4xf32>
+  %1 = sinter.mul %0, %s : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %2 = sinter.convert %w {element_type = f32} : (tensor<2x3x2x2xi8>) -> tensor<2x3x2x2xf32>
+  %3 = sinter.broadcast %ws axes = [1] {type = tensor<2x3x2x2xf32>} : (tensor<3xf32>) -> tensor<2x3x2x2xf32>
+  %4 = sinter.mul %2, %3 : (tensor<2x3x2x2xf32>, tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
+  %5 = sinter.reshape %4 {type = tensor<1x2x3x2x2xf32>} : (tensor<2x3x2x2xf32>) -> tensor<1x2x3x2x2xf32>
+  %6 = sinter.transpose %5 {permutation = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x3x2x2xf32>) -> tensor<1x3x2x2x2xf32>
+  %7 = sinter.reshape %6 {type = tensor<3x2x2x2xf32>} : (tensor<1x3x2x2x2xf32>) -> tensor<3x2x2x2xf32>
+  %8 = sinter.reverse %7 {axes = array<i64: 2, 3>} : (tensor<3x2x2x2xf32>) -> tensor<3x2x2x2xf32>
+  %9 = sinter.convolution %1, %8 {dilation = array<i64: 1, 1>, element_type = f32, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<3x2x2x2xf32>) -> tensor<1x3x8x8xf32>
+  return %9 : tensor<1x3x8x8xf32>
+}

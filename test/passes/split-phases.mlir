@@ -85,3 +85,14 @@ func.func @keeps_groups(%x: tensor<1x3x4xf32>, %w: tensor<3x1x2xf32>) -> tensor<
   %0 = sinter.convolution %x, %w {groups = 3 : i64, strides = array<i64: 1>, low = array<i64: 1>, high = array<i64: 1>, input_dilation = array<i64: 2>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x3x4xf32>, tensor<3x1x2xf32>) -> tensor<1x3x8xf32>
   return %0 : tensor<1x3x8xf32>
 }
+
+// Sums of bytes, too; what makes floats of them is computed before results are placed.
+
+// CHECK-LABEL: @splits_sums_of_bytes
+// CHECK: %[[S:.*]] = sinter.convolution {{.*}}input_dilation = array<i64: 1, 1>{{.*}} -> tensor<1x4x4x12xi32>
+// CHECK-NEXT: sinter.convert %[[S]] {element_type = f32}
+func.func @splits_sums_of_bytes(%x: tensor<1x2x4x4xui8>, %w: tensor<3x2x2x2xi8>) -> tensor<1x3x8x8xf32> {
+  %0 = sinter.convolution %x, %w {dilation = array<i64: 1, 1>, element_type = i32, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x2x4x4xui8>, tensor<3x2x2x2xi8>) -> tensor<1x3x8x8xi32>
+  %1 = sinter.convert %0 {element_type = f32} : (tensor<1x3x8x8xi32>) -> tensor<1x3x8x8xf32>
+  return %1 : tensor<1x3x8x8xf32>
+}
