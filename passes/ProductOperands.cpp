@@ -6,8 +6,10 @@
 #include "ir/ElementMoves.h"
 #include "ir/Elementwise.h"
 #include "ir/Float8.h"
+#include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "ir/reference/HostTensor.h"
+#include "passes/Devices.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -55,6 +57,22 @@ static bool movesMost(Operation *op) {
   return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= kLargestRest * to.getNumElements();
 }
 
+/// The greatest element under each window is rounded as all of them are, and elements that are joined one by one: these
+/// ops give of rounded operands what rounding their result gives.
+static bool keepsOrder(Operation *op) {
+  auto pool = dyn_cast<ReduceWindowOp>(op);
+  return isa<ConcatenateOp>(op) || (pool && pool.getCombiner() == Combiner::max);
+}
+
+/// Whether products alone read `value`, or others of its elements that products alone read: then nobody needs it in its
+/// own type.
+static bool isOfProducts(Value value, int depth = 4) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return isa<DotGeneralOp, ConvolutionOp>(user) ||
+           (depth > 0 && (keepsOrder(user) || movesElements(user)) && isOfProducts(user->getResult(0), depth - 1));
+  });
+}
+
 /// `elements` in f32, which holds all numbers of 16 bits; null where they are not at hand.
 static Value widenedConstant(Composer &c, ElementsAttr elements) {
   if (elements.isSplat()) {
@@ -93,11 +111,21 @@ Value OperandConversions::captured(Operation *loop, BlockArgument argument, Type
 Value OperandConversions::make(Value value, Type type) {
   Operation *op = value.getDefiningOp();
   Value moved = op && movesMost(op) ? converted(op->getOperand(0), type) : Value();
+  SmallVector<Value> rounded;
+  if (op && keepsOrder(op) && !hasDevices(op) && isOfProducts(value))
+    for (Value operand : op->getOperands())
+      rounded.push_back(converted(operand, type));
   OpBuilder b(type.getContext());
   b.setInsertionPointAfterValue(value);
   Composer c(value.getLoc(), b);
   if (moved)
     return moveAgain(c, op, moved);
+  if (!rounded.empty()) {
+    Operation *again = c.clone(*op);
+    again->setOperands(rounded);
+    again->getResult(0).setType(tensorTypeOf(value).clone(type));
+    return again->getResult(0);
+  }
   if (auto decode = dyn_cast_if_present<DecodeFloat8Op>(op))
     return c.make<DecodeFloat8Op>(decode.getOperand(), decode.getFormat(), type);
   ElementsAttr elements;

@@ -22,7 +22,8 @@ bool isReadOften(int64_t reads);
 class OperandConversions {
 public:
   /// `value` in the float type `type`, converted where it is defined: outside of the loops that capture it, and before
-  /// it is moved, so that all that read parts of a tensor share one conversion. A constant is one of f32 at once.
+  /// it is moved, so that all that read parts of a tensor share one conversion. So are operands of joins and of pools
+  /// of the greatest that products alone read. A constant is one of f32 at once.
   mlir::Value converted(mlir::Value value, mlir::Type type);
 
 private:
