@@ -342,6 +342,22 @@ static int64_t lanesOfPixels(const ConvolutionShape &shape, int64_t channels, in
   return holdsSeveral && follow ? lanes : 0;
 }
 
+/// The elements [low, high) in vectors of `lanes` elements at most, as few as there may be.
+static void forVectors(int64_t low, int64_t high, int64_t lanes, function_ref<void(int64_t, int64_t)> visit) {
+  for (int64_t size; low < high; low += size) {
+    size = static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(std::min(lanes, high - low))));
+    visit(low, size);
+  }
+}
+
+/// Stores a vector, or one element.
+static void storeElements(KernelFunction &fn, Value value, Value buffer, Value at) {
+  if (isa<VectorType>(value.getType()))
+    vector::StoreOp::create(fn.b, value, buffer, ValueRange{at});
+  else
+    memref::StoreOp::create(fn.b, value, buffer, ValueRange{at});
+}
+
 void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
                                  Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
                                  int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form) {
@@ -352,7 +368,6 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
   auto vectorType = VectorType::get({lanes}, element);
   Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
   Value beyond = toRow(b, form, buildConstant(b, b.getLoc(), vectorType, shape.fill));
-  Value beyondScalar = toRow(b, form, buildConstant(b, b.getLoc(), element, shape.fill));
   // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
   auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
     Value shifted = arith::SubIOp::create(b, position, fn.index(low));
@@ -379,25 +394,29 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
         int64_t whole = channels / lanes * lanes;
         auto copyPixel = [&] {
           Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.pixelPitch))), channelBegin);
-          fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
-            Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
-            vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-          });
-          fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
-            Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
-            memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+          auto copy = [&](Value i, int64_t size) {
+            Value at = add(from, i);
+            Value value = size == 1
+                              ? memref::LoadOp::create(b, source, ValueRange{at}).getResult()
+                              : vector::LoadOp::create(b, VectorType::get({size}, element), source, ValueRange{at});
+            storeElements(fn, toRow(b, form, value), target, add(to, i));
+          };
+          fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) { copy(i, lanes); });
+          forVectors(whole, channels, lanes, [&](int64_t i, int64_t size) { copy(fn.index(i), size); });
+        };
+        auto fill = [&](int64_t low, int64_t high) {
+          forVectors(low, high, lanes, [&](int64_t i, int64_t size) {
+            Type type = size == 1 ? element : VectorType::get({size}, element);
+            Value value = toRow(b, form, buildConstant(b, b.getLoc(), type, shape.fill));
+            storeElements(fn, value, target, add(to, fn.index(i)));
           });
         };
         auto fillPixel = [&] {
-          fn.loop(zeroIndex, fn.index(whole), lanes,
-                  [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
-          fn.loop(fn.index(whole), fn.index(channels), 1,
-                  [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+          fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) { storeElements(fn, beyond, target, add(to, i)); });
+          fill(whole, channels);
         };
         fn.branch(arith::AndIOp::create(b, rowInside, columnInside), copyPixel, fillPixel);
-        if (pitch > channels)
-          fn.loop(fn.index(channels), fn.index(pitch), 1,
-                  [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+        fill(channels, pitch);
       });
     };
     int64_t spread = lanesOfPixels(shape, channels, pitch, form);

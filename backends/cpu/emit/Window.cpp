@@ -98,19 +98,23 @@ template <typename Kind, typename Op> static bool isWindowOf(KernelSpec &spec, O
          });
 }
 
-/// Lanes of the widest element, no more than there are channels.
+/// Lanes of the widest element, or as many fewer as take the fewest steps for the channels.
 template <typename Op> static int64_t lanesOfWindow(KernelSpec &spec, Op op) {
   Type elementType = elementTypeOf(op.getOperand()), accumulator = accumulatorType(elementType);
   int64_t width = std::max(byteWidth(elementType), byteWidth(accumulator));
   for (Operation &inside : spec.body().without_terminator())
     for (Type type : inside.getResultTypes())
       width = std::max(width, byteWidth(cast<RankedTensorType>(type).getElementType()));
-  int64_t lanes = spec.target().lanes(width);
+  int64_t most = spec.target().lanes(width), best = most;
   DimExpr channels = spec.dims.resolve(spec.sizes->dims(op.getResult()).back());
-  if (channels.isConstant())
-    while (lanes > channels.constant() && lanes > 1)
-      lanes /= 2;
-  return lanes;
+  if (!channels.isConstant())
+    return most;
+  // What is left behind whole vectors goes one by one.
+  auto steps = [&](int64_t lanes) { return channels.constant() / lanes + channels.constant() % lanes; };
+  for (int64_t lanes = most; lanes > 0; lanes /= 2)
+    if (steps(lanes) < steps(best))
+      best = lanes;
+  return best;
 }
 
 template <typename Kind, typename Op>
