@@ -15,7 +15,8 @@
 // call that need the same rows share them. So it does with rows that lie along the columns of memory far apart (x^T y),
 // where many columns read them: they are turned, of one product in a step of their own that copies all rows and strips
 // once (ContractionChunks.cpp). When the rows do not divide into tiles the last tile overlaps the one before
-// it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
+// it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other. Where the epilogue
+// reads what its result may be written over, as updates of weights do, a last tile has the rows that are left.
 //
 // Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
 // its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
@@ -55,6 +56,7 @@ ContractionEmitter::ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, con
   steps = form.words(dims, plan.k);
   stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
   // Rows that lie a multiple of 4 KiB apart would share cache sets.
+  overwrites = mayOverwrite();
   rowPitch = dims.mul(steps, pack);
   if (form.isTiled() && form.kStep * widthOf(form.row) < kTileBytes) // whole lines hold whole rows
     rowPitch = dims.constant(llvm::PowerOf2Ceil(form.kStep));
@@ -107,6 +109,18 @@ BlockArgument ContractionEmitter::zeroFactor() {
                  spec.sizes->sameShape(factor, dot.getResult())
              ? factor
              : BlockArgument();
+}
+
+/// True where the result may be written over something that the epilogue reads at the same place: each element is then
+/// computed once. Not of constant columns, which weights in training are not.
+bool ContractionEmitter::mayOverwrite() {
+  bool hasConstant = llvm::is_contained(spec.schedule().getPacking(), static_cast<int64_t>(plan.rhs.input));
+  bool isPlain = form.step == ProductForm::Step::fused && !hasConstant && !walksAxes;
+  return isPlain && dot.getType().hasStaticShape() && llvm::any_of(spec.body().getArguments(), [&](Value argument) {
+           unsigned input = cast<BlockArgument>(argument).getArgNumber();
+           return !llvm::is_contained(dot->getOperands(), argument) && argument.getType() == dot.getType() &&
+                  spec.kernel.stridesOf(input).empty();
+         });
 }
 
 /// The end of k, or 0 where the tile of `factor` is zero.
@@ -315,6 +329,18 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
       emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
     });
   };
+  if (int64_t rest = overwrites ? constantOr(plan.rows, 0) % tile.rows : 0) {
+    Value whole = fn.index(constantOr(plan.rows, 0) - rest);
+    fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows, [&](Value row) {
+      enter(row);
+      emitTile(tile, row, column, lhsBase, rhsBase, rhsStep, batchIndex);
+    });
+    fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rowEnd, whole), [&] {
+      enter(whole);
+      emitTile({rest, tile.vectors}, whole, column, lhsBase, rhsBase, rhsStep, batchIndex);
+    });
+    return;
+  }
   if (constantOr(plan.rows, ShapedType::kDynamic) != ShapedType::kDynamic) {
     wholeTiles();
     return;

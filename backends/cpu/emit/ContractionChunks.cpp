@@ -254,6 +254,7 @@ EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes)
   emitted.function = fn.function;
   emitted.usesTiles = tiles.has_value();
   emitted.chunks = chunks;
+  emitted.inPlace = overwrites;
   if (plan.hasStrips() || plan.copiesRows || partials)
     emitted.workspaceBytes = workspaceBytes;
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));

@@ -52,6 +52,7 @@ private:
                         llvm::ArrayRef<mlir::Value> batchIndex);
   mlir::Value flatPosition(mlir::Value row, mlir::Value column, llvm::ArrayRef<mlir::Value> batchIndex);
   bool mayHoldZeros(unsigned input);
+  bool mayOverwrite();
   mlir::BlockArgument zeroFactor();
   mlir::Value nonzeroEnd(const RegisterTile &tile, mlir::BlockArgument factor, mlir::Value row, mlir::Value column,
                          llvm::ArrayRef<mlir::Value> batchIndex);
@@ -74,6 +75,7 @@ private:
   DimExpr tilesPerBlock;   // of rows
   mlir::Value tileOfBlock; // the number of the one at hand
   bool masked = false;
+  bool overwrites = false;                 // results may lie where the epilogue reads: no tile overlaps another
   bool walksAxes = false;                  // rows or columns cannot be walked as one in the epilogue
   std::optional<TileSums> tiles;           // of forms that multiply tiles
   int64_t blockSteps = 0;                  // of k, where it is walked in blocks

@@ -239,7 +239,7 @@ static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, V
   });
   SmallVector<LaneIndex> index = rowIndex(elements, row);
   index.back() = {at, 1, nullptr};
-  elements.storeResults(index);
+  elements.storeResultsAfterReads(index);
 }
 
 void sinter::cpu::prefetchEpilogue(KernelFunction &fn, Operation *root, ArrayRef<Value> places, int64_t vectors,
