@@ -57,9 +57,10 @@ static DenseI64ArrayAttr zerosOf(const FusionGroup &group, ArrayRef<Value> input
   return zeros.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(dot.getContext(), zeros);
 }
 
-/// Builds the kernel of a group before its last op. The group's own ops stay until every kernel is built.
+/// Builds the kernel of a group before the op whose place it takes. The group's own ops stay until every kernel is
+/// built.
 static KernelOp buildKernel(const FusionGroup &group) {
-  OpBuilder b(group.ops.back());
+  OpBuilder b(group.place);
   SmallVector<Location> locations;
   for (Operation *op : group.ops)
     locations.push_back(op->getLoc());

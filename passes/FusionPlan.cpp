@@ -40,8 +40,11 @@ static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 /// code adds up also where only one of them runs; that of costly values is long.
 static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
+/// True when a run ends where the first operand of `op` is false.
+static bool isCheck(Operation *op) { return isa<RequireOp>(op); }
+
 bool sinter::isScheduleOp(Operation *op) {
-  return isSize(op) || (isView(op) && !isFilterOrder(op)) || isa<ConstantOp, RequireOp, KernelOp>(op) ||
+  return isSize(op) || (isView(op) && !isFilterOrder(op)) || isa<ConstantOp, KernelOp>(op) || isCheck(op) ||
          op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() || runsOnHost(op);
 }
 
@@ -153,6 +156,8 @@ private:
     llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> places;
     llvm::DenseMap<std::tuple<Operation *, unsigned, unsigned>, unsigned> moved;
     unsigned outputs = 1;
+    /// Its results are next values of states, made of the root's gradient.
+    bool updatesStates = false;
     /// Its number in the order of kernels: the position of its first op, from which it grew.
     unsigned node = 0;
   };
@@ -170,6 +175,9 @@ private:
   bool isAligned(Operation *op, Group &group);
   void findStateUpdates();
   void growEpilogue(unsigned number);
+  bool isReady(Value value, Operation *root);
+  bool givesStates(Operation *op);
+  void growUpdates(unsigned number);
   size_t endBeforeWidening(ArrayRef<Operation *> members);
   void addNarrowResults(unsigned number, Value value);
   void growTransposed(unsigned number);
@@ -191,6 +199,10 @@ private:
   std::vector<int> groupOfNode;
   /// Pointwise ops on the way from a state's old value to its next one.
   llvm::SmallPtrSet<Operation *, 8> stateUpdates;
+  /// The results of the block that are next values of states.
+  llvm::SmallDenseSet<unsigned> stateResults;
+  /// The position of the last op that may end a run.
+  int64_t lastFailing = -1;
   llvm::DenseMap<OperationName, int64_t> costs;
 };
 
@@ -315,6 +327,7 @@ void Planner::findStateUpdates() {
     BlockArgument old = name ? states.lookup(name.getValue()) : BlockArgument();
     if (!old)
       continue;
+    stateResults.insert(operand.getOperandNumber());
     // Pointwise ops that the next value is made of, users before producers; then those of them that read the old one.
     llvm::SmallSetVector<Operation *, 8> backward;
     auto add = [&](Value value) {
@@ -335,6 +348,17 @@ void Planner::findStateUpdates() {
         readers.insert(op);
     stateUpdates.insert(readers.begin(), readers.end());
   }
+  // What was required once holds.
+  llvm::SmallDenseSet<Value> required;
+  auto mayFail = [&](Operation &op) {
+    auto isOpen = [](Type type) { return !cast<RankedTensorType>(type).hasStaticShape(); };
+    if (isCheck(&op))
+      return required.insert(op.getOperand(0)).second;
+    return op.getNumRegions() != 0 || runsOnHost(&op) || llvm::any_of(op.getResultTypes(), isOpen);
+  };
+  for (Operation &op : block.without_terminator())
+    if (mayFail(op))
+      lastFailing = position[&op];
 }
 
 /// How many of an epilogue's ops are left where the last ones only widen a small number for other kernels' epilogues,
@@ -363,6 +387,82 @@ size_t Planner::endBeforeWidening(ArrayRef<Operation *> members) {
   return members.size();
 }
 
+/// True when `value` may be had where `root` stands: it lies before, or is made element by element of what does, as
+/// corrections by the number of the step are.
+bool Planner::isReady(Value value, Operation *root) {
+  llvm::SmallSetVector<Value, 8> needed;
+  needed.insert(value);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (!op || op->getBlock() != &block || position[op] < position[root])
+      continue;
+    if (!isMapOp(op) && !matchPattern(op, m_Constant()))
+      return false;
+    needed.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+/// True when all that the block's terminator reads of `op` are next values of states.
+bool Planner::givesStates(Operation *op) {
+  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
+    return use.getOwner() != block.getTerminator() || stateResults.contains(use.getOperandNumber());
+  });
+}
+
+/// A product whose result is a gradient of which nothing but next values of states is made: weights, moments. They are
+/// written while the gradient is in registers, so that it never goes to memory. The product then runs after all that
+/// reads these states and after all that may fail (backends/schedule), which must not lie far behind it.
+void Planner::growUpdates(unsigned number) {
+  Group &group = groups[number];
+  Operation *root = group.root;
+  // Of less, other emitters take the product, which write their results beside the states.
+  constexpr int64_t fewestRows = 2, fewestColumns = 16, mostResults = 8;
+  if (templateOf(root) != KernelTemplate::contraction || stateResults.empty() || hasDevices(root) ||
+      position[root] < lastFailing)
+    return;
+  auto isPlain = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.hasStaticShape() && type.getElementType().isF32();
+  };
+  auto type = cast<RankedTensorType>(root->getResult(0).getType());
+  if (!isPlain(root->getResult(0)) || !llvm::all_of(root->getOperands(), isPlain) || type.getRank() != 2 ||
+      type.getDimSize(0) < fewestRows || type.getDimSize(1) < fewestColumns)
+    return;
+
+  llvm::SmallSetVector<Operation *, 16> members;
+  members.insert(root);
+  int64_t results = 0;
+  for (size_t i = 0; i < members.size(); ++i) {
+    bool leaves = false;
+    for (Operation *user : members[i]->getUsers()) {
+      leaves |= user == block.getTerminator();
+      if (user == block.getTerminator() || members.contains(user))
+        continue;
+      if (!isa<Pointwise>(user) || user->getNumResults() != 1 || user->hasAttr(kKeptAttr) || groupsOf.contains(user) ||
+          !sizes.sameShape(user->getResult(0), root->getResult(0)))
+        return;
+      members.insert(user);
+    }
+    results += leaves;
+    if (!givesStates(members[i]) || results > mostResults || static_cast<int64_t>(members.size()) > options.maxOps / 2)
+      return;
+  }
+  for (Operation *member : members)
+    for (Value operand : member->getOperands())
+      if (!members.contains(operand.getDefiningOp()) && !isReady(operand, root))
+        return;
+  for (Operation *member : llvm::drop_begin(members)) {
+    group.ops.insert(member);
+    group.epilogue.insert(member);
+    group.aligned.insert(member);
+    groupsOf[member].push_back(number);
+    home[member] = number;
+  }
+  group.outputs = static_cast<unsigned>(results);
+  group.updatesStates = true;
+}
+
 /// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
 void Planner::growEpilogue(unsigned number) {
   Group &group = groups[number];
@@ -388,6 +488,9 @@ void Planner::growEpilogue(unsigned number) {
     first = result;
   }
   if (!first)
+    return;
+  growUpdates(number);
+  if (group.updatesStates)
     return;
 
   llvm::SmallSetVector<Operation *, 8> members;
@@ -762,6 +865,7 @@ FusionPlan Planner::run() {
     out.kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
     out.ops.assign(group.ops.begin(), group.ops.end());
     llvm::sort(out.ops, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    out.place = group.updatesStates ? group.root : out.ops.back();
     for (Operation *op : out.ops) {
       auto found = home.find(op);
       if (found == home.end() || found->second != number)
@@ -786,10 +890,10 @@ FusionPlan Planner::run() {
   for (FusionGroup &group : planned)
     if (!group.results.empty())
       plan.groups.push_back(std::move(group));
-  // In the order of their last ops, which is where kernels will stand.
+  // In the order in which kernels will stand.
   llvm::sort(plan.groups, [&](const FusionGroup &a, const FusionGroup &b) {
-    return std::pair(position[a.ops.back()], position[a.ops.front()]) <
-           std::pair(position[b.ops.back()], position[b.ops.front()]);
+    return std::pair(position[a.place], position[a.ops.front()]) <
+           std::pair(position[b.place], position[b.ops.front()]);
   });
   return plan;
 }

@@ -9,9 +9,10 @@
 //   %r = max %s, %zero                epilogue; the kernel's result
 //
 // The plan is made in two walks. From the last root to the first, each takes as its epilogue the pointwise ops after
-// it, as long as one value leaves. Then, from the last op to the first, each remaining pointwise or elemental op joins
-// the kernels that use it, if what they would recompute is cheap; else it starts a map kernel of its own. A value that
-// is also used elsewhere is a further result of its kernel. Groups stay convex: no path leaves one and comes back.
+// it, as long as one value leaves. A gradient that only next values of states are made of takes these as its epilogue,
+// however many leave. Then, from the last op to the first, each remaining pointwise or elemental op joins the kernels
+// that use it, if what they would recompute is cheap; else it starts a map kernel of its own. A value that is also used
+// elsewhere is a further result of its kernel. Groups stay convex: no path leaves one and comes back.
 
 #ifndef SINTER_PASSES_FUSIONPLAN_H
 #define SINTER_PASSES_FUSIONPLAN_H
@@ -32,6 +33,8 @@ struct FusionGroup {
   mlir::Operation *root = nullptr;
   /// In program order. A cheap op that several kernels use is in each of them.
   llvm::SmallVector<mlir::Operation *> ops;
+  /// Where the kernel will stand: the last op, or the root of one that updates states, whose operands live no longer.
+  mlir::Operation *place = nullptr;
   /// Values that are used outside, in program order.
   llvm::SmallVector<mlir::Value> results;
 };
