@@ -357,8 +357,8 @@ SINTER_API sinter_status_code sinter_session_call(sinter_session *session, int32
 /// if bound, else memory of the session that is valid until its next run.
 SINTER_API sinter_status_code sinter_session_output(const sinter_session *session, int32_t index, sinter_tensor *view);
 
-/// Asks the run in progress to stop with SINTER_CANCELLED; without one it has no effect. May be called
-/// from any thread while the session exists.
+/// Asks the run in progress to stop with SINTER_CANCELLED; without one, or when it writes states where they lie
+/// already, as a training step's backward part does, it has no effect. From any thread while the session exists.
 SINTER_API void sinter_session_cancel(sinter_session *session);
 
 /// Bytes that a session holds, by use.
