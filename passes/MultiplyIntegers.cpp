@@ -257,37 +257,36 @@ static void storeUnsigned(ConvertOp op) {
   }
 }
 
-/// Rounding of numbers that stand in such bytes already, with the same scale and zero: (c - z) s / s is closer to c - z
-/// than to any other integer.
-static bool reuseCodes(ConvertOp op, Quantization &bytes) {
-  OpBuilder b(op);
+/// The codes of numbers that stand in bytes of the type `byte` already, with the scale and zero that they are rounded
+/// with: (c - z) s / s is closer to c - z than to any other integer.
+static Value knownCodes(const Quantization &bytes, Value number, Type byte, OpBuilder &b) {
   if (!areNormal(bytes.scale))
-    return false;
-  std::optional<Quantized> known = Quantized::of(bytes.source(), b);
-  if (!known || !known->isUniform() || elementTypeOf(known->codes) != elementTypeOf(op.getResult()) ||
-      known->scales.front() != bytes.scale || known->zeros.front() != bytes.zero)
-    return false;
-  op.getResult().replaceAllUsesWith(known->codes);
-  return true;
+    return {};
+  std::optional<Quantized> known = Quantized::of(number, b);
+  if (!known || !known->isUniform() || elementTypeOf(known->codes) != byte || known->scales.front() != bytes.scale ||
+      known->zeros.front() != bytes.zero)
+    return {};
+  return known->codes;
 }
 
-/// What is joined first and then rounded to bytes is rounded first: those who compute the parts do so.
-static void roundParts(ConvertOp op, Quantization &bytes) {
-  auto join = bytes.source().getDefiningOp<ConcatenateOp>();
-  if (!join || !join->hasOneUse() || !bytes.division->hasOneUse())
-    return;
+/// Codes that are known are not computed again, and what is joined first and then rounded to bytes is rounded first:
+/// those who compute the parts do so.
+static void reuseCodes(ConvertOp op, Quantization &bytes) {
   OpBuilder at(op);
   Composer b(op.getLoc(), at);
-  SmallVector<Value> parts;
-  double low = elementTypeOf(op.getResult()).isUnsignedInteger() ? 0 : -128;
-  for (Value part : join.getOperands()) {
-    Value number = b.make<RoundOp>(b.make<DivOp>(part, b.fill(bytes.scale, part)));
-    number = b.make<AddOp>(number, b.fill(bytes.zero, number));
-    number = b.make<MaxOp>(number, b.fill(low, number));
-    number = b.make<MinOp>(number, b.fill(low + 255, number));
-    parts.push_back(b.convert(number, elementTypeOf(op.getResult())));
+  Type byte = elementTypeOf(op.getResult());
+  Value codes = knownCodes(bytes, bytes.source(), byte, b);
+  auto join = bytes.source().getDefiningOp<ConcatenateOp>();
+  if (!codes && join && join->hasOneUse() && bytes.division->hasOneUse()) {
+    SmallVector<Value> parts;
+    for (Value part : join.getOperands()) {
+      Value known = knownCodes(bytes, part, byte, b);
+      parts.push_back(known ? known : bytes.round(b, part, byte));
+    }
+    codes = b.make<ConcatenateOp>(parts, join.getAxis());
   }
-  op.getResult().replaceAllUsesWith(b.make<ConcatenateOp>(parts, join.getAxis()));
+  if (codes)
+    op.getResult().replaceAllUsesWith(codes);
 }
 
 /// Conversions saturate, and a sum with 0 is the same integer: bounds and such sums are left out.
@@ -383,9 +382,6 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
     getOperation().walk([&](GatherOp op) { gathers.push_back(op); });
     llvm::for_each(gathers, gatherBytes);
     for (ConvertOp op : conversions())
-      if (std::optional<Quantization> bytes = Quantization::of(op); bytes && !reuseCodes(op, *bytes))
-        roundParts(op, *bytes);
-    for (ConvertOp op : conversions()) // of parts
       if (std::optional<Quantization> bytes = Quantization::of(op))
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);

@@ -6,7 +6,6 @@
 #include "ir/ElementMoves.h"
 #include "ir/Elementwise.h"
 #include "ir/Float8.h"
-#include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "ir/reference/HostTensor.h"
 #include "passes/Devices.h"
@@ -55,13 +54,6 @@ static bool movesMost(Operation *op) {
     return false;
   RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
   return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= kLargestRest * to.getNumElements();
-}
-
-/// The greatest element under each window is rounded as all of them are, and elements that are joined one by one: these
-/// ops give of rounded operands what rounding their result gives.
-static bool keepsOrder(Operation *op) {
-  auto pool = dyn_cast<ReduceWindowOp>(op);
-  return isa<ConcatenateOp>(op) || (pool && pool.getCombiner() == Combiner::max);
 }
 
 /// Whether products alone read `value`, or others of its elements that products alone read: then nobody needs it in its

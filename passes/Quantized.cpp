@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/Quantized.h"
-#include "ir/Composer.h"
 #include "ir/Constants.h"
+#include "ir/ElementMoves.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 
@@ -13,6 +13,7 @@ using namespace mlir;
 using namespace sinter;
 
 static bool isByte(Type element) { return element.isInteger(8); }
+static double lowestCode(Type byte) { return byte.isUnsignedInteger() ? 0 : -128; }
 
 /// The numbers of a list that repeat one are that one.
 static NumbersAlong shortest(NumbersAlong along) {
@@ -111,25 +112,6 @@ static std::optional<Quantized> written(Value value) {
 /// Ops that only move elements of their first operand; the others say where.
 static bool onlyMoves(Operation *op) { return isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ReverseOp>(op); }
 
-/// The axis of the result of `op` that axis `axis` of its operand becomes, place by place; -1 for none.
-static int64_t movedAxis(Operation *op, int64_t axis) {
-  if (auto transpose = dyn_cast<TransposeOp>(op))
-    return llvm::find(transpose.getPermutation(), axis) - transpose.getPermutation().begin();
-  if (auto reverse = dyn_cast<ReverseOp>(op))
-    return llvm::is_contained(reverse.getAxes(), axis) ? -1 : axis;
-  RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
-  if (!isa<ReshapeOp>(op) || !from.hasStaticShape() || !to.hasStaticShape())
-    return -1;
-  // The axis of the same size with as many places before it.
-  auto before = [](RankedTensorType type, int64_t k) {
-    return ShapedType::getNumElements(type.getShape().take_front(k));
-  };
-  for (int64_t k = 0; k < to.getRank(); ++k)
-    if (to.getDimSize(k) == from.getDimSize(axis) && before(to, k) == before(from, axis))
-      return k;
-  return -1;
-}
-
 /// Whether every window reads an element: what reads padding alone is no code.
 static bool alwaysReads(ReduceWindowOp op) {
   auto isInside = [](int64_t low, int64_t high, int64_t window) { return std::max<int64_t>({low, high, 0}) < window; };
@@ -147,10 +129,10 @@ static std::optional<Quantized> pooled(ReduceWindowOp op, OpBuilder &b) {
   std::optional<Quantized> before = Quantized::of(op.getOperand(), b);
   if (!before || !before->isUniform() || !(before->scales.front() > 0 && std::isfinite(before->scales.front())))
     return std::nullopt;
-  auto pool = cast<ReduceWindowOp>(b.clone(*op));
-  pool.getOperandMutable().assign(before->codes);
-  pool.getResult().setType(tensorTypeOf(op.getResult()).clone(elementTypeOf(before->codes)));
-  before->codes = pool.getResult();
+  Operation *pool = b.clone(*op);
+  pool->setOperand(0, before->codes);
+  pool->getResult(0).setType(tensorTypeOf(op.getResult()).clone(elementTypeOf(before->codes)));
+  before->codes = pool->getResult(0);
   return before;
 }
 
@@ -204,8 +186,7 @@ bool Quantized::hasZeros() const {
 }
 
 double Quantized::most() const {
-  bool isUnsigned = elementTypeOf(codes).isUnsignedInteger();
-  double low = isUnsigned ? 0 : -128, high = isUnsigned ? 255 : 127, most = 0;
+  double low = lowestCode(elementTypeOf(codes)), high = low + 255, most = 0;
   for (double zero : zeros)
     most = std::max({most, std::abs(low - zero), std::abs(high - zero)});
   return most;
@@ -228,7 +209,7 @@ std::optional<Quantization> Quantization::of(ConvertOp op) {
   Type element = elementTypeOf(op.getResult());
   if (!isByte(element) || !elementTypeOf(op.getOperand()).isF32())
     return std::nullopt;
-  double low = element.isUnsignedInteger() ? 0 : -128;
+  double low = lowestCode(element);
   auto below = splitNumber<MinOp>(op.getOperand());
   auto above = below ? splitNumber<MaxOp>(below->first) : std::nullopt;
   if (!above || below->second != low + 255 || above->second != low)
@@ -247,4 +228,12 @@ std::optional<Quantization> Quantization::of(ConvertOp op) {
     return std::nullopt;
   result.scale = divided->second;
   return result;
+}
+
+Value Quantization::round(Composer &b, Value number, Type byte) const {
+  double low = lowestCode(byte);
+  number = b.make<RoundOp>(b.make<DivOp>(number, b.fill(scale, number)));
+  number = b.make<AddOp>(number, b.fill(zero, number));
+  number = b.make<MaxOp>(number, b.fill(low, number));
+  return b.convert(b.make<MinOp>(number, b.fill(low + 255, number)), byte);
 }

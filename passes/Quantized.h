@@ -8,6 +8,7 @@
 #ifndef SINTER_PASSES_QUANTIZED_H
 #define SINTER_PASSES_QUANTIZED_H
 
+#include "ir/Composer.h"
 #include "ir/Elementwise.h"
 #include "ir/reference/HostTensor.h"
 
@@ -46,6 +47,8 @@ struct Quantization {
   double scale, zero;
 
   static std::optional<Quantization> of(ConvertOp op);
+  /// `number` as elements of the type `byte` with this scale and zero, in the form that `of` reads.
+  mlir::Value round(Composer &b, mlir::Value number, mlir::Type byte) const;
   mlir::Value source() { return division.getLhs(); }
 };
 
