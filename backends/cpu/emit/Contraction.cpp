@@ -55,8 +55,8 @@ ContractionEmitter::ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, con
   DimExpr pack = dims.constant(form.kPack);
   steps = form.words(dims, plan.k);
   stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
-  // Rows that lie a multiple of 4 KiB apart would share cache sets.
   overwrites = mayOverwrite();
+  // Rows that lie a multiple of 4 KiB apart would share cache sets.
   rowPitch = dims.mul(steps, pack);
   if (form.isTiled() && form.kStep * widthOf(form.row) < kTileBytes) // whole lines hold whole rows
     rowPitch = dims.constant(llvm::PowerOf2Ceil(form.kStep));
@@ -322,23 +322,20 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
     });
     return;
   }
+  auto emitAt = [&](Value row, int64_t rows, Value start) {
+    enter(row);
+    emitTile({rows, tile.vectors}, start, column, lhsBase, rhsBase, rhsStep, batchIndex);
+  };
   auto wholeTiles = [&] {
     Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
-    fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
-      enter(row);
-      emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
-    });
+    fn.loop(rowBegin, rowEnd, tile.rows,
+            [&](Value row) { emitAt(row, tile.rows, arith::MinSIOp::create(b, row, lastStart)); });
   };
   if (int64_t rest = overwrites ? constantOr(plan.rows, 0) % tile.rows : 0) {
     Value whole = fn.index(constantOr(plan.rows, 0) - rest);
-    fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows, [&](Value row) {
-      enter(row);
-      emitTile(tile, row, column, lhsBase, rhsBase, rhsStep, batchIndex);
-    });
-    fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rowEnd, whole), [&] {
-      enter(whole);
-      emitTile({rest, tile.vectors}, whole, column, lhsBase, rhsBase, rhsStep, batchIndex);
-    });
+    fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows,
+            [&](Value row) { emitAt(row, tile.rows, row); });
+    fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rowEnd, whole), [&] { emitAt(whole, rest, whole); });
     return;
   }
   if (constantOr(plan.rows, ShapedType::kDynamic) != ShapedType::kDynamic) {

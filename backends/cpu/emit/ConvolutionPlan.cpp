@@ -200,8 +200,8 @@ static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64
   return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
 }
 
-/// A tile of all columns need not begin where a packed panel does.
-constexpr int64_t kThree = 3;
+/// Vectors of a tile that is wider than a packed panel: one of all columns need not begin where a panel does.
+constexpr int64_t kVectorsBeyondPanel = 3;
 
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
@@ -236,8 +236,8 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   };
   RegisterTile tile = choose(outWidth);
   // Three vectors are one tile where that is faster than one of two and a narrow one.
-  if (vectors == kThree)
-    tile = widenTile(spec.target(), tile, outWidth, kThree, vectors, conflicting, parts);
+  if (vectors == kVectorsBeyondPanel)
+    tile = widenTile(spec.target(), tile, outWidth, kVectorsBeyondPanel, vectors, conflicting, parts);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
@@ -348,7 +348,7 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
     plan.tile.back().divides = tile.high;
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
   plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)),
-               tile.vectors == kThree ? kThree : mostVectors);
+               tile.vectors == kVectorsBeyondPanel ? kVectorsBeyondPanel : mostVectors);
   plan.setChunk(chooseChunk(spec, form, tile, lanes));
   return plan;
 }

@@ -37,7 +37,6 @@ struct FilterParts {
   int64_t placeElements = 0; // of what waits of a tile's sums
 
   explicit operator bool() const { return !steps.empty(); }
-  int64_t most() const { return steps.back() * positions; } // steps of a part
 };
 
 /// The results of a chunk, for one image, group and tile of channels.
