@@ -5,21 +5,13 @@
 Convolutions whose filters are so long that chunks go through them in parts, by rows of the filter, its columns or parts of a row, against NumPy in f64 (extended precision for f64):
 1e-5 of the sum of magnitudes, and a hundredth of that on average, as no chain of additions is long. The same bits on one, two and three threads, and for `haswell`, whose second-level
 cache has 256 KiB, as for x86-64-v3, which walks most of them at once."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
+import long_sums
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
-
-levels.NEEDS["haswell"] = levels.NEEDS["x86-64-v3"]
 TARGETS = ["x86-64-v3", "haswell", "x86-64-v4", "native"]
-KINDS = {"f32": np.float32, "f64": np.float64}
 # images, sizes, channels, filters, kernel, strides, dilation, border
 SIZES = [
     ((1, 28, 28), 700, 96, (3, 3), (1, 1), (1, 1), (1, 1)),  # parts of rows on small caches
@@ -46,10 +38,11 @@ class Case:
         self.name, self.kind = f"c{number}", kind
         places, channels, filters, self.kernel, self.strides, self.dilation, self.border = sizes
         rng = np.random.default_rng(number)
-        draw = lambda *shape: rng.uniform(-1, 1, shape).astype(KINDS[kind])
+        draw = lambda *shape: rng.uniform(-1, 1, shape).astype(long_sums.KINDS[kind])
         self.out = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, t, d, p in zip(places[1:], self.kernel, self.strides, self.dilation, self.border)]
         # A residual as well: the sums of parts may not go through the result.
         self.x, self.w, self.r = draw(*places, channels), draw(filters, *self.kernel, channels), draw(places[0], *self.out, filters)
+        self.feeds = {"x": self.x, "r": self.r}
 
     def text(self):
         x, w, r = (tensor(a, self.kind) for a in (self.x, self.w, self.r))
@@ -69,34 +62,15 @@ class Case:
         return result
 
     def check(self, got):
-        wide = np.longdouble if self.kind == "f64" else np.float64
+        wide = long_sums.wide(self.kind)
         x, w = self.x.astype(wide), self.w.astype(wide)
-        error = np.abs(got.astype(wide) - self.sums(x, w) - self.r.astype(wide)) / np.maximum(self.sums(np.abs(x), np.abs(w)), 1)
-        bound = 1e-5 if self.kind == "f32" else 2e-14
-        return float(np.max(error) / bound), float(np.mean(error) / bound)
+        return long_sums.errors(self.kind, np.abs(got.astype(wide) - self.sums(x, w) - self.r.astype(wide)) / np.maximum(self.sums(np.abs(x), np.abs(w)), 1))
 
 
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     cases = [Case(i, "f32", sizes) for i, sizes in enumerate(SIZES)] + [Case(len(SIZES), "f64", ((3, 11, 11), 400, 32, (3, 3), (1, 1), (1, 1), (1, 1)))]
-    runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    wrong, bits = 0, {}
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/m.mlir", "w") as file:
-            file.write("".join(case.text() for case in cases))
-        for _, target in levels.numbered(TARGETS, chosen):
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod", "--force"], check=True)
-            results = []
-            for threads in (1, 2, 3):
-                sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in cases], threads)
-                results.append([next(iter(sessions[case.name].run({"x": case.x, "r": case.r}).values())) for case in cases])
-            bits[target] = results[0]
-            for case, one, *others in zip(cases, *results):
-                most, mean = case.check(one)
-                same = all(np.array_equal(one, other) for other in others)
-                if not (most <= 1 and mean <= 0.01 and same):
-                    wrong += 1
-                    print(f"{target}: {case.name} {case.kind} {case.x.shape} by {case.w.shape}: {most:.3f} of the bound, {mean:.4f} on average, same bits on threads: {same}")
+    wrong, bits = long_sums.run(build, TARGETS, chosen, cases)
     if "haswell" in bits and "x86-64-v3" in bits:
         for case, parts, whole in zip(cases, bits["haswell"], bits["x86-64-v3"]):
             if not np.array_equal(parts, whole):

@@ -5,23 +5,15 @@
 Products with constants whose sums are so long that k goes by blocks through many columns, against NumPy in f64 (extended precision for f64): 1e-5 of the sum of magnitudes, and a
 hundredth of that on average, as no chain of additions is long. The same bits on one, two and three threads. `haswell` has a second-level cache of 256 KiB, so that its blocks begin
 at 256 steps; all levels take other numbers of rows at once."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
+import long_sums
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
-
-levels.NEEDS["haswell"] = levels.NEEDS["x86-64-v3"]
 TARGETS = ["x86-64-v2", "haswell", "x86-64-v4", "native"]
 # rows, k, columns: a last block that is short, rows that overlap, columns of more than one walk and not of whole vectors, rows 4 KiB apart, more than 16 chains
 SIZES = [(33, 600, 1100), (97, 2100, 72), (64, 4096, 40), (50, 1536, 257), (41, 9000, 33), (130, 2048, 96)]
-KINDS = {"f32": np.float32, "f64": np.float64}
 
 
 class Case:
@@ -29,9 +21,10 @@ class Case:
         self.name, self.kind, (m, k, n) = f"p{number}", kind, sizes
         rng = np.random.default_rng(number)
         lead = (batch,) if batch > 1 else ()
-        self.x, self.w = (rng.uniform(-1, 1, shape).astype(KINDS[kind]) for shape in (lead + (m, k), lead + (k, n)))
+        self.x, self.w = (rng.uniform(-1, 1, shape).astype(long_sums.KINDS[kind]) for shape in (lead + (m, k), lead + (k, n)))
         # A residual and an offset as well: the sums of blocks may not go through the result.
-        self.r, self.c = rng.uniform(-1, 1, lead + (m, n)).astype(KINDS[kind]), rng.uniform(-1, 1, n).astype(KINDS[kind])
+        self.r, self.c = rng.uniform(-1, 1, lead + (m, n)).astype(long_sums.KINDS[kind]), rng.uniform(-1, 1, n).astype(long_sums.KINDS[kind])
+        self.feeds = {"x": self.x, "r": self.r, "c": self.c}
 
     def text(self):
         x, w, r, c = (f"tensor<{'x'.join(map(str, a.shape))}x{self.kind}>" for a in (self.x, self.w, self.r, self.c))
@@ -46,33 +39,16 @@ class Case:
             f"  %t = sinter.add %s, %r : ({r}, {r}) -> {r}", f"  return %t : {r}", "}", ""])
 
     def check(self, got):
-        wide = np.longdouble if self.kind == "f64" else np.float64
+        wide = long_sums.wide(self.kind)
         x, w = self.x.astype(wide), self.w.astype(wide)
-        error = np.abs(got.astype(wide) - (x @ w + self.c.astype(wide) + self.r.astype(wide))) / (np.abs(x) @ np.abs(w))
-        bound = 1e-5 if self.kind == "f32" else 2e-14
-        return float(np.max(error) / bound), float(np.mean(error) / bound)
+        return long_sums.errors(self.kind, np.abs(got.astype(wide) - (x @ w + self.c.astype(wide) + self.r.astype(wide))) / (np.abs(x) @ np.abs(w)))
 
 
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
-    cases = [Case(2 * i + j, kind, sizes, 2 if i == 3 else 1) for i, sizes in enumerate(SIZES) for j, kind in enumerate(KINDS)]
-    runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    wrong = 0
-    for _, target in levels.numbered(TARGETS, chosen):
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/m.mlir", "w") as file:
-                file.write("".join(case.text() for case in cases))
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod"], check=True)
-            results = []
-            for threads in (1, 2, 3):
-                sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in cases], threads)
-                results.append([next(iter(sessions[case.name].run({"x": case.x, "r": case.r, "c": case.c}).values())) for case in cases])
-        for case, one, *others in zip(cases, *results):
-            most, mean = case.check(one)
-            same = all(np.array_equal(one, other) for other in others)
-            if not (most <= 1 and mean <= 0.01 and same):
-                wrong += 1
-                print(f"{target}: {case.name} {case.kind} {case.x.shape} x {case.w.shape}: {most:.3f} of the bound, {mean:.4f} on average, same bits on threads: {same}")
+    cases = [Case(2 * i + j, kind, sizes, 2 if i == 3 else 1) for i, sizes in enumerate(SIZES) for j, kind in enumerate(long_sums.KINDS)]
+    wrong, results = long_sums.run(build, TARGETS, chosen, cases)
+    for target in results:
         print(f"{target}: {len(cases)} products")
     sys.exit(wrong > 0)
 

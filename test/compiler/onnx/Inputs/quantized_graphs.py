@@ -66,6 +66,15 @@ class Layers:
         names = self.constant(scale), self.constant(point)
         return self.node("QuantizeLinear", name, *names), names, float(scale), int(point)
 
+    def rounded_by(self, name, names):
+        """`name` rounded to bytes by a scale and a zero point, and made numbers again."""
+        return self.node("DequantizeLinear", self.node("QuantizeLinear", name, *names), *names)
+
+    def rounded(self, name, low, high, kind):
+        """`name` rounded to bytes and made numbers again, with the names of its scale and zero point."""
+        codes, names, _, _ = self.quantized(name, low, high, kind)
+        return self.node("DequantizeLinear", codes, *names), names
+
     def model(self, result, kind):
         graph = helper.make_graph(self.nodes, "g", self.inputs, [helper.make_tensor_value_info(result, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), None)], self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -85,6 +94,19 @@ def run(build, runtime, model, feeds, least):
             return None
         (result,) = runtime.session(f"{folder}/m.smod").run(feeds).values()
         return result
+
+
+def steps_apart(build, runtime, layers, result, kind, least):
+    """What is wrong with codes against onnxruntime's, with all of its rewrites off, or None: more than one step, or one in more than one of fifty codes."""
+    model = layers.model(result, kind)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    expected = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, layers.feeds)[0]
+    got = run(build, runtime, model, layers.feeds, least)
+    if got is None:
+        return "no result"
+    steps = np.abs(got.astype(int) - expected)
+    return f"{steps.max()} steps, {(steps > 0).mean()} of the codes" if steps.max() > 1 or (steps > 0).mean() > 0.02 else None
 
 
 def convolve(x, filters, pads, stride, dilation, groups):
@@ -191,11 +213,7 @@ def check_chains(build, runtime, rng):
         layers = Layers(rng)
         x, exact = layers.dequantized((1, 16, 9, 9), kind)
 
-        def rounded(name, bound):
-            low = 0 if number % 2 else -bound
-            codes, names, _, _ = layers.quantized(name, low, bound, kind)
-            return layers.node("DequantizeLinear", codes, *names), names
-
+        rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
         for channels in (16, 16):
             w, _ = layers.dequantized((channels, 16, 3, 3), np.int8, 0, zero=False)
             y, _ = rounded(layers.node("Relu", layers.node("Conv", x, w, pads=(1, 1, 1, 1))), 60)
@@ -203,18 +221,12 @@ def check_chains(build, runtime, rng):
             y, _ = rounded(layers.node("Conv", y, d, pads=(1, 1, 1, 1), group=channels), 200)
             x, names = rounded(layers.node("Add", x, y), 200)
         moved = layers.node("Reshape", layers.node("Transpose", x, perm=[0, 2, 3, 1]), layers.constant(np.array([81, 16])))
-        x = layers.node("DequantizeLinear", layers.node("QuantizeLinear", moved, *names), *names)
+        x = layers.rounded_by(moved, names)
         w, _ = layers.dequantized((10, 16), np.int8, 0, zero=False)
         result, _, _, _ = layers.quantized(layers.node("Gemm", x, w, transB=1), -300, 300, kind)
-        model = layers.model(result, kind)
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        expected = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, layers.feeds)[0]
-        got = run(build, runtime, model, layers.feeds, 5)
-        steps = None if got is None else np.abs(got.astype(int) - expected)
-        if steps is None or steps.max() > 1 or (steps > 0).mean() > 0.02:
+        if apart := steps_apart(build, runtime, layers, result, kind, 5):
             wrong += 1
-            print(f"chain {number}: " + ("no result" if steps is None else f"{steps.max()} steps, {(steps > 0).mean()} of the codes"))
+            print(f"chain {number}: {apart}")
     print(f"4 chains, {wrong} wrong")
     return wrong
 
@@ -227,26 +239,18 @@ def check_branches(build, runtime, rng):
         layers = Layers(rng)
         x, _ = layers.dequantized((1, 16, 8, 8), kind)
 
-        def rounded(name, bound, names=()):
-            codes, names, _, _ = (layers.node("QuantizeLinear", name, *names), names, 0, 0) if names else layers.quantized(name, 0 if number % 2 else -bound, bound, kind)
-            return layers.node("DequantizeLinear", codes, *names), names
-
+        rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
         w, _ = layers.dequantized((24, 16, 3, 3), np.int8, axis, zero=False)
         y, names = rounded(layers.node("Conv", x, w, pads=(1, 1, 1, 1)), 60)
-        pool, _ = rounded(layers.node("MaxPool", y, kernel_shape=(3, 3), pads=(1, 1, 1, 1)), 60, names)
-        join, _ = rounded(layers.node("Concat", pool, x, y, axis=1), 90, names if number < 2 else ())
+        pool = layers.rounded_by(layers.node("MaxPool", y, kernel_shape=(3, 3), pads=(1, 1, 1, 1)), names)
+        join = layers.node("Concat", pool, x, y, axis=1)
+        join = layers.rounded_by(join, names) if number < 2 else rounded(join, 90)[0]
         w, _ = layers.dequantized((64, 8, 2, 2), np.int8, 1 if number < 2 else -1, zero=False)
         result, _, _, _ = layers.quantized(layers.node("ConvTranspose", join, w, strides=(2, 2)), -120, 120, kind)
-        model = layers.model(result, kind)
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        expected = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, layers.feeds)[0]
         # With a zero point of its own, the zeros between elements would have to be codes: floats are multiplied there.
-        got = run(build, runtime, model, layers.feeds, 1 + number % 2)
-        steps = None if got is None else np.abs(got.astype(int) - expected)
-        if steps is None or steps.max() > 1 or (steps > 0).mean() > 0.02:
+        if apart := steps_apart(build, runtime, layers, result, kind, 1 + number % 2):
             wrong += 1
-            print(f"branches {number}: " + ("no result" if steps is None else f"{steps.max()} steps, {(steps > 0).mean()} of the codes"))
+            print(f"branches {number}: {apart}")
     print(f"4 models with branches, {wrong} wrong")
     return wrong
 
