@@ -6,6 +6,31 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::schedule;
 
+int64_t RowWalk::written(int64_t count) const {
+  if (count == 0)
+    return 0;
+  int64_t image = (count - 1) / blocksOfImage(), block = (count - 1) % blocksOfImage();
+  return (image * rows + std::min((block + 1) * rowsOfBlock, rows)) * rowBytes;
+}
+
+int64_t RowWalk::needed(int64_t count) const {
+  if (count == 0)
+    return 0;
+  int64_t image = (count - 1) / blocksOfImage(), block = (count - 1) % blocksOfImage();
+  int64_t last = std::min((block + 1) * rowsOfBlock, rows) - 1;
+  int64_t end = std::clamp<int64_t>(last * stride - before + reach, 0, inputRows);
+  return (image * inputRows + end) * inputRowBytes;
+}
+
+int64_t RowWalk::firstRead(int64_t number) const {
+  int64_t image = number / blocksOfImage(), row = firstRow(number % blocksOfImage());
+  return (image * inputRows + std::clamp<int64_t>(row * stride - before, 0, inputRows)) * inputRowBytes;
+}
+
+int64_t RowWalk::firstWritten(int64_t number) const {
+  return (number / blocksOfImage() * rows + firstRow(number % blocksOfImage())) * rowBytes;
+}
+
 /// The size outside of the kernel that argument `k` stands for.
 static DimExpr outerSize(KernelSpec &spec, unsigned k, ShapeAnalysis &outer) {
   const SymbolSource &source = spec.source(k);

@@ -27,6 +27,32 @@ struct Packing {
   std::function<PackedForm(mlir::RankedTensorType)> form;
 };
 
+/// How the chunks of a kernel go through the rows of its only result, where all sizes are known: `parts` chunks after
+/// each other write one block of rows of an image, and blocks and images follow each other as memory has them.
+struct RowWalk {
+  int64_t images, rows, rowBytes; // rows of an image
+  int64_t rowsOfBlock, parts;
+  int64_t leastRows; // the last block of an image computes at least so many, perhaps again
+
+  /// Of an input of the kernel, row r of the result reads rows [stride r - before, stride r - before + reach).
+  unsigned input;
+  int64_t inputRows, inputRowBytes, stride, before, reach;
+
+  int64_t blocksOfImage() const { return (rows + rowsOfBlock - 1) / rowsOfBlock; }
+  int64_t blocks() const { return images * blocksOfImage(); }
+  /// Bytes of the result from its start on that are there after the first `count` blocks.
+  int64_t written(int64_t count) const;
+  /// Bytes of the input, from its start on, that the first `count` blocks read.
+  int64_t needed(int64_t count) const;
+  /// The first byte of the input that block `number` and those behind it read.
+  int64_t firstRead(int64_t number) const;
+  /// The first byte of the result that block `number` and those behind it write.
+  int64_t firstWritten(int64_t number) const;
+
+private:
+  int64_t firstRow(int64_t block) const { return std::clamp<int64_t>(rows - leastRows, 0, block * rowsOfBlock); }
+};
+
 /// What code needs and what it promises. Sizes are over the symbols of the kernel's spec.
 struct KernelTraits {
   /// Number of chunks; at least 1 unless the kernel has nothing to do.
@@ -55,6 +81,7 @@ struct KernelTraits {
   bool isBrief = false;
   /// About how many nanoseconds the whole launch takes on one core. Over static sizes only; 0 means unknown.
   double estimatedNs = 0;
+  std::optional<RowWalk> walk;
 };
 
 /// One kernel op and the code that it runs, with sizes as expressions over the symbols of the function around.

@@ -52,6 +52,12 @@ struct ConvolutionShape {
   double fill = 0;
 };
 
+/// How blocks of `rowsOfBlock` rows of the result, or of pixels where it has one row, go through a convolution, of
+/// which the last computes at least `leastRows`. Nothing where a size is not known or operands are parts of larger
+/// buffers.
+std::optional<schedule::RowWalk> walkOf(KernelSpec &spec, const ConvolutionShape &shape, DimExpr rowsOfBlock,
+                                        int64_t leastRows, int64_t parts);
+
 /// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as
 /// [row][paddedWidth][pitch], channels [channelBegin, channelBegin + channels) of the source, as rows of `form` hold
 /// them. What is beyond `channels` is zero. `imageBase` addresses the image in `source`.

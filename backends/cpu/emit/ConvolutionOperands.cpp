@@ -86,6 +86,48 @@ bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
          filterInput(op);
 }
 
+std::optional<schedule::RowWalk> sinter::cpu::walkOf(KernelSpec &spec, const ConvolutionShape &shape,
+                                                     DimExpr rowsOfBlock, int64_t leastRows, int64_t parts) {
+  ConvolutionOp op = shape.op;
+  BlockArgument input = convolvedInput(op);
+  auto keepsPlaces = [&](Operation &inner) {
+    return isa<ConstantOp, BroadcastOp, ConvolutionOp, PadOp>(inner) || isa<Pointwise>(inner);
+  };
+  bool hasDepth = shape.depth != 1 || shape.outDepth != 1 || shape.kernelD != 1;
+  if (hasDepth || spec.kernel.getStrides() || spec.kernel.getNumResults() != 1 || !input.hasOneUse() ||
+      !llvm::all_of(spec.body().without_terminator(), keepsPlaces) ||
+      !spec.sizes->sameShape(spec.body().getTerminator()->getOperand(0), op.getResult()))
+    return std::nullopt;
+  DimExpr one = spec.dims.constant(1);
+  bool alongRow = constantOr(spec.dims, shape.outHeight, 0) == 1; // its pixels are the rows
+  DimExpr sizes[] = {shape.images,
+                     alongRow ? shape.outWidth : shape.outHeight,
+                     alongRow ? one : shape.outWidth,
+                     alongRow ? shape.width : shape.height,
+                     alongRow ? one : shape.width,
+                     rowsOfBlock};
+  SmallVector<int64_t> known;
+  for (DimExpr size : sizes)
+    known.push_back(constantOr(spec.dims, size, 0));
+  if (llvm::is_contained(known, 0))
+    return std::nullopt;
+  auto widthOfElement = [](Value value) { return byteWidth(getElementTypeOrSelf(value.getType())); };
+  schedule::RowWalk walk;
+  walk.images = known[0];
+  walk.rows = known[1];
+  walk.rowBytes = known[2] * shape.outChannels * widthOfElement(spec.kernel.getResult(0));
+  walk.rowsOfBlock = known[5];
+  walk.parts = parts;
+  walk.leastRows = leastRows;
+  walk.input = input.getArgNumber();
+  walk.inputRows = known[3];
+  walk.inputRowBytes = known[4] * shape.channels * widthOfElement(input);
+  walk.stride = alongRow ? shape.strideW : shape.strideH;
+  walk.before = alongRow ? shape.lowW : shape.lowH;
+  walk.reach = alongRow ? (shape.kernelW - 1) * shape.dilationW + 1 : (shape.kernelH - 1) * shape.dilationH + 1;
+  return walk;
+}
+
 /// Steps of k of tiles for one run of `run` elements: the largest that divides it.
 static int64_t stepOfRun(const ProductForm &form, int64_t run) {
   int64_t step = std::min(form.kStep, run);

@@ -440,6 +440,7 @@ EmittedKernel DepthwiseKernel::emit() {
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(form.row)));
   if (std::optional<double> ns = estimateNs(fn.spec, shape))
     emitted.estimatedNs = *ns;
+  emitted.walk = walkOf(fn.spec, shape, blockRows, 1, parts);
   return emitted;
 }
 
