@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/LowerSchedule.h"
+#include "backends/cpu/ChainFunction.h"
 #include "backends/cpu/EntryFunction.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/schedule/Dialect.h"
@@ -57,6 +58,7 @@ private:
   void lower(Operation *op);
   void lowerArena(ArenaOp op);
   void lowerLaunch(schedule::LaunchOp op);
+  void lowerChain(schedule::ChainOp op);
   void lowerRepeat(schedule::RepeatOp op);
   void lowerLoopKernel(schedule::RepeatOp op);
   /// Sizes and memory of the loop's regions: what its kernel is called with.
@@ -144,6 +146,7 @@ Value ScheduleLowering::wordsOfLaunches() {
     return words;
   size_t most = 1;
   function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
+  function.walk([&](schedule::ChainOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
   function.walk([&](schedule::RepeatOp op) {
     if (op.getKernel())
       most = std::max<size_t>(most, schedule::LoopProgram::of(op)->words.size());
@@ -188,6 +191,21 @@ void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
     fn.store(step, to, stepAt);
     fn.launch(op.getKernel(), to, chunks, counted);
   });
+}
+
+void ScheduleLowering::lowerChain(schedule::ChainOp op) {
+  Value to = wordsOfLaunches();
+  for (auto [word, argument] : llvm::enumerate(get(op.getArguments())))
+    fn.store(argument, to, 8 * static_cast<int64_t>(word));
+  std::string counted;
+  if (names)
+    for (auto kernel : op.getKernels().getAsRange<FlatSymbolRefAttr>())
+      counted += (counted.empty() ? "" : ", ") + names->lookup(kernel.getValue());
+  auto count = static_cast<int64_t>(op.getParts().size()) - 1;
+  Value parts = fn.i64(count), flags = fn.stackWords(count);
+  fn.clear(flags, fn.i64(8 * count));
+  fn.store(flags, to, 8 * static_cast<int64_t>(op.getArguments().size()));
+  fn.launch(emitChain(op, function->getParentOfType<ModuleOp>()), to, parts, counted);
 }
 
 /// The sinter_copy of a copy that is not the host's alone.
@@ -343,6 +361,7 @@ void ScheduleLowering::lower(Operation *op) {
         memory.empty() ? fn.clear(to, bytes) : fn.clearOn(memory, to, bytes);
       })
       .Case([&](schedule::LaunchOp launch) { lowerLaunch(launch); })
+      .Case([&](schedule::ChainOp chain) { lowerChain(chain); })
       .Case([&](schedule::RepeatOp repeat) { lowerRepeat(repeat); })
       .Case([&](schedule::ChooseOp choose) { lowerChoose(choose); })
       .Case([&](schedule::TestOp test) {

@@ -172,6 +172,52 @@ LogicalResult LaunchOp::verify() {
   return success();
 }
 
+int64_t ChainOp::bytesOfPart() {
+  int64_t bytes = 0;
+  for (int64_t window : getWindows())
+    bytes += static_cast<int64_t>(llvm::alignTo(window, 64));
+  return bytes;
+}
+
+/// The positions of `memory` among the arguments of kernel `k`.
+static SmallVector<int64_t> placesOfWindows(ChainOp chain, int64_t k) {
+  SmallVector<int64_t> places;
+  int64_t begin = 0;
+  for (int64_t count : chain.getCounts().take_front(k))
+    begin += count;
+  for (int64_t i = begin; i < begin + chain.getCounts()[k]; ++i)
+    if (chain.getArguments()[i] == chain.getMemory())
+      places.push_back(i);
+  return places;
+}
+
+std::pair<int64_t, int64_t> ChainOp::argumentsOfWindow(int64_t i) {
+  return {placesOfWindows(*this, i).back(), placesOfWindows(*this, i + 1).front()};
+}
+
+LogicalResult ChainOp::verify() {
+  auto kernels = static_cast<int64_t>(getKernels().size());
+  int64_t arguments = 0;
+  for (int64_t count : getCounts())
+    arguments += count;
+  if (kernels < 2 || static_cast<int64_t>(getCounts().size()) != kernels ||
+      static_cast<int64_t>(getWindows().size()) != kernels - 1 ||
+      arguments != static_cast<int64_t>(getArguments().size())) // C1
+    return emitOpError("requires two kernels or more, a count of arguments for each and a size for each window, got ")
+           << kernels << " kernels, " << getCounts().size() << " counts of " << arguments << " arguments and "
+           << getWindows().size() << " windows";
+  ArrayRef<int64_t> parts = getParts();
+  if (parts.empty() || parts.front() != 0 || !llvm::is_sorted(parts) ||
+      parts.back() * numbersOfStep() != static_cast<int64_t>(getSteps().size())) // C2
+    return emitOpError("requires parts that end with the last of the steps, of ")
+           << numbersOfStep() << " numbers each, got " << getSteps().size() << " numbers";
+  for (int64_t k = 0; k < kernels; ++k)
+    if (size_t expected = k == 0 || k == kernels - 1 ? 1 : 2; placesOfWindows(*this, k).size() != expected) // C3
+      return emitOpError("requires ") << expected << " windows among the arguments of kernel " << k << ", got "
+                                      << placesOfWindows(*this, k).size();
+  return success();
+}
+
 /// (C1) of copies.
 static LogicalResult verifyMemories(Operation *op, Type from, Type to) {
   auto source = cast<BufferType>(from), target = cast<BufferType>(to);

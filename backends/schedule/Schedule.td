@@ -300,6 +300,42 @@ def LaunchOp : Schedule_Op<"launch", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def ChainOp : Schedule_Op<"chain"> {
+  let summary = "runs kernels in turns, some chunks of each, so that what passes between them stays in a cache";
+  let description = [{
+    Each kernel but the first reads what the one before it writes, of which only a window is kept, in `memory`. The
+    `arguments` are those of all kernels, `counts[k]` of kernel k; `memory` stands for the windows: in a kernel's
+    arguments first for the one that it reads, then for the one that it writes.
+
+    Part p of the work, which runs on one thread, is the steps `parts[p]` to `parts[p + 1] - 1`. It has `windows[i]`
+    bytes for window i. A step has, for each window, the offset in it and the number of the bytes that come to its
+    beginning before the step, and the byte of the tensor that is there then; after these the first chunk and the end of
+    the chunks of each kernel. Fails as a launch does.
+
+    * (C1) one count for each of two kernels or more, which add up to the arguments, and a size for each window between
+    two kernels. * (C2) `parts` ascends from 0 to the number of `steps`, which have 3 numbers for each window and 2 for
+    each kernel. * (C3) `memory` is once among the arguments of the first and the last kernel, twice among the others'.
+  }];
+  let arguments = (ins FlatSymbolRefArrayAttr:$kernels, Variadic<Schedule_Argument>:$arguments,
+                       Schedule_HostBuffer:$memory, DenseI64ArrayAttr:$counts, DenseI64ArrayAttr:$windows,
+                       DenseI64ArrayAttr:$parts, DenseI64ArrayAttr:$steps);
+  let assemblyFormat = [{
+    $kernels `(` $arguments `)` `counts` $counts `in` $memory `windows` $windows `parts` $parts `steps` $steps
+    attr-dict `:` type($arguments)
+  }];
+  let extraClassDeclaration = [{
+    /// Numbers of a step.
+    int64_t numbersOfStep() {
+      return 3 * static_cast<int64_t>(getWindows().size()) + 2 * static_cast<int64_t>(getKernels().size());
+    }
+    /// Bytes of the windows of a part, each of which begins a line of a cache.
+    int64_t bytesOfPart();
+    /// Which arguments stand for window `i`: of the kernel that writes it, and of the one that reads it.
+    std::pair<int64_t, int64_t> argumentsOfWindow(int64_t i);
+  }];
+  let hasVerifier = 1;
+}
+
 def RepeatOp : Schedule_Op<"repeat", [SingleBlock]> {
   let summary = "a loop that a back end runs by itself, without the host";
   let description = [{

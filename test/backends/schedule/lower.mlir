@@ -28,6 +28,30 @@ schedule.function @launch inputs 1 outputs 0 {
 
 // -----
 
+// The parts of a chain are chunks of a function of its own, which takes a place for their windows while it runs.
+// CHECK-LABEL: llvm.func internal @expand_chain0(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i64, %arg3: i64) -> i32
+// CHECK: "llvm.intr.memcpy"(%[[WORDS:.*]], %arg1, %{{.*}})
+// CHECK: "llvm.intr.memcpy"
+// CHECK: llvm.store %[[TENSOR:.*]], %{{.*}} : !llvm.ptr, !llvm.ptr
+// CHECK: llvm.store %[[TENSOR]], %{{.*}} : !llvm.ptr, !llvm.ptr
+// CHECK: llvm.call @expand(%arg0,
+// CHECK: llvm.atomicrmw xchg {{.*}} release
+// CHECK: llvm.atomicrmw xchg {{.*}} acquire
+// CHECK: llvm.mlir.addressof @expand_chain0_steps
+// CHECK: llvm.call @shrink(%arg0,
+// CHECK-LABEL: llvm.func @chain
+schedule.function @chain inputs 2 outputs 0 {
+  %x = schedule.input 0
+  %w = schedule.input 1
+  %m = schedule.local 128
+  // CHECK: %[[CHAIN:.*]] = llvm.mlir.addressof @expand_chain0
+  // CHECK: llvm.call %{{.*}}(%arg0, %[[CHAIN]], %{{.*}}, %{{.*}})
+  schedule.chain [@expand, @shrink](%x, %m, %m, %w) counts [2, 2] in %m windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.return
+}
+
+// -----
+
 // CHECK: llvm.func hidden @kernel_body(!llvm.ptr, i64, i64, i64) -> i32
 // CHECK-LABEL: llvm.func @launch_inline
 schedule.function @launch_inline inputs 1 outputs 0 {
