@@ -6,6 +6,7 @@
 #include "backends/cpu/KernelCache.h"
 #include "backends/cpu/LowerSchedule.h"
 #include "backends/schedule/ScheduleEmitter.h"
+#include "backends/schedule/Windows.h"
 #include "ir/Shape.h"
 #include <chrono>
 
@@ -59,6 +60,10 @@ static llvm::StringMap<Calls> countCalls(ModuleOp schedules) {
     else
       of.inParallel = true;
   });
+  schedules.walk([&](schedule::ChainOp chain) {
+    for (auto kernel : chain.getKernels().getAsRange<FlatSymbolRefAttr>())
+      calls[kernel.getValue()].inParallel = true;
+  });
   return calls;
 }
 
@@ -105,6 +110,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
       return failure();
     result.functions.push_back(std::move(*signature));
   }
+  schedule::slideWindows(*schedules, kernels);
   if (result.functions.empty())
     return module.emitError("compilation requires a public function with a body, found none");
   for (schedule::Backend *device : options.devices)

@@ -30,6 +30,7 @@ public:
   llvm::LogicalResult settle(schedule::KernelSpec &spec, Refused refused = nullptr) override;
   bool takesStrides(schedule::KernelSpec &spec) override;
   int64_t joinedBytes() override { return options.target->l2Bytes; }
+  int64_t windowBytes() override { return options.optLevel > 0 ? options.target->l2Bytes / 3 : 0; }
   llvm::SmallVector<ScheduleAttr> neighbours(schedule::KernelSpec &spec) override;
   llvm::SmallVector<schedule::Packing> packing(schedule::KernelSpec &spec) override;
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;

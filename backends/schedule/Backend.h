@@ -60,6 +60,10 @@ public:
   /// ones each pass over a part moves what lies between its rows, too, which costs more than a copy.
   virtual int64_t joinedBytes() { return 0; }
 
+  /// Bytes of tensors that one kernel writes and the next reads which stay in a cache between the two; 0 where nothing
+  /// is known of caches.
+  virtual int64_t windowBytes() { return 0; }
+
   /// Schedules beside the one of a settled kernel, that it may have instead: what tuning measures. All fit.
   virtual llvm::SmallVector<ScheduleAttr> neighbours(KernelSpec &spec) { return {}; }
 
