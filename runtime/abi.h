@@ -149,6 +149,10 @@ typedef struct sinter_context {
   /// For drivers of devices: takes note of a kernel or copy `name`, a text that lives as long as the module, that ran
   /// there between these times of CLOCK_MONOTONIC. Called on the session's thread; null unless the call is traced.
   void (*measured)(struct sinter_context *ctx, const char *name, int64_t begin_ns, int64_t end_ns, int32_t on_device);
+
+  /// Threads that `parallel` may use, the calling one included. Code may choose by it what is faster, never what comes
+  /// out.
+  int32_t threads;
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

@@ -289,6 +289,7 @@ static sinter_status_code runOnce(sinter_session *session) {
   session->ran = 0;
   __atomic_store_n(&session->context.cancelled, 0, __ATOMIC_RELAXED);
   session->context.committing = 0;
+  session->context.threads = session->pool.threads;
   if (session->bindingsChanged || session->addressesChanged) {
     sinter_status_code status = srtBindAll(session);
     if (status)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   i32 chain(ctx, args, begin, end):
-//     words = args                                    // of all kernels, one after the other, then the address of flags
+//     words = args                                    // of all kernels, one after the other, then memory and flags
 //     place = the first whose flag is not set         // which sets it; it is cleared at the end
 //     for step in parts[begin] .. parts[end]:
 //       for each window: move what is kept to its beginning; words = where its tensor would begin
@@ -93,8 +93,7 @@ void ChainFunction::slideWindows(Value step, Value words, Value memory) {
     Value kept = at(window, load(i64, word(step, first)));
     LLVM::MemcpyOp::create(b, window, kept, load(i64, word(step, first + 1)), /*isVolatile=*/false);
     Value tensor = at(window, LLVM::SubOp::create(b, number(0), load(i64, word(step, first + 2))));
-    auto [written, read] = chain.argumentsOfWindow(static_cast<int64_t>(i));
-    for (int64_t argument : {written, read})
+    for (int64_t argument : chain.getPlaces().slice(2 * i, 2))
       LLVM::StoreOp::create(b, tensor, word(words, argument));
     offset += static_cast<int64_t>(llvm::alignTo(bytes, 64));
   }
@@ -102,7 +101,7 @@ void ChainFunction::slideWindows(Value step, Value words, Value memory) {
 
 /// `failed` takes the status.
 void ChainFunction::runKernels(Value step, Value context, Value words, Block *failed) {
-  int64_t from = 3 * static_cast<int64_t>(chain.getWindows().size()), argument = 0;
+  int64_t from = 3 * static_cast<int64_t>(chain.getWindows().size());
   for (auto [k, kernel] : llvm::enumerate(chain.getKernels().getAsRange<FlatSymbolRefAttr>())) {
     if (!module.lookupSymbol(kernel.getValue())) {
       OpBuilder::InsertionGuard guard(b);
@@ -113,7 +112,8 @@ void ChainFunction::runKernels(Value step, Value context, Value words, Block *fa
     Value begin = load(i64, word(step, from + 2 * static_cast<int64_t>(k))),
           end = load(i64, word(step, from + 2 * static_cast<int64_t>(k) + 1));
     Value status =
-        LLVM::CallOp::create(b, i32, kernel.getValue(), ValueRange{context, word(words, argument), begin, end})
+        LLVM::CallOp::create(b, i32, kernel.getValue(),
+                             ValueRange{context, word(words, chain.beginOfKernel(static_cast<int64_t>(k))), begin, end})
             .getResult();
     Value none = LLVM::ConstantOp::create(b, i32, b.getI32IntegerAttr(0));
     Value isOk = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, status, none);
@@ -121,7 +121,6 @@ void ChainFunction::runKernels(Value step, Value context, Value words, Block *fa
     b.setInsertionPointToEnd(before);
     LLVM::CondBrOp::create(b, isOk, next, ValueRange(), failed, ValueRange(status));
     b.setInsertionPointToEnd(next);
-    argument += chain.getCounts()[k];
   }
 }
 
@@ -134,9 +133,8 @@ void ChainFunction::emit() {
   auto count = static_cast<int64_t>(chain.getArguments().size());
   Value words = LLVM::AllocaOp::create(b, ptr, i64, number(count), 64);
   LLVM::MemcpyOp::create(b, words, given, number(8 * count), /*isVolatile=*/false);
-  Value flags = load(ptr, word(given, count)), place = takePlace(flags);
-  Value memory = at(load(ptr, word(given, chain.argumentsOfWindow(0).first)),
-                    LLVM::MulOp::create(b, place, number(chain.bytesOfPart())));
+  Value flags = load(ptr, word(given, count + 1)), place = takePlace(flags);
+  Value memory = at(load(ptr, word(given, count)), LLVM::MulOp::create(b, place, number(chain.bytesOfPart())));
   Value parts = table("parts", chain.getParts()), steps = table("steps", chain.getSteps());
   Value last = load(i64, word(parts, end));
   LLVM::BrOp::create(b, ValueRange(load(i64, word(parts, begin))), header);

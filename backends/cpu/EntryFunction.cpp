@@ -269,6 +269,14 @@ void EntryFunction::pollCancelled(Value trip, int64_t every) {
   require(compare(LLVM::ICmpPredicate::eq, flag, status(*this, 0)), [&] { return status(*this, SINTER_CANCELLED); });
 }
 
+Value EntryFunction::threads() {
+  constexpr int64_t at = offsetof(sinter_context, threads);
+  Value size = load(i32Type, ctx, offsetof(sinter_context, struct_size));
+  Value isThere = compare(LLVM::ICmpPredicate::uge, size, status(*this, at + sizeof(int32_t)));
+  Value known = select(isThere, offset(ctx, at), ctx); // runtimes of before have it not
+  return LLVM::SExtOp::create(b, i64Type, select(isThere, load(i32Type, known), status(*this, 1)));
+}
+
 void EntryFunction::beginCommit() {
   store(status(*this, 1), ctx, static_cast<int64_t>(offsetof(sinter_context, committing)));
 }

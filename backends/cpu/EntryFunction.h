@@ -56,6 +56,8 @@ public:
   mlir::Value constantArray(llvm::ArrayRef<int64_t> values);
 
   // The runtime.
+  /// How many threads launches may use.
+  mlir::Value threads();
   mlir::Value acquire(mlir::Value bytes);
   void release(mlir::Value buffer);
   /// A larger `buffer` for per-trip outputs, and its capacity in bytes.

@@ -146,7 +146,7 @@ Value ScheduleLowering::wordsOfLaunches() {
     return words;
   size_t most = 1;
   function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
-  function.walk([&](schedule::ChainOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
+  function.walk([&](schedule::ChainOp op) { most = std::max<size_t>(most, op.getArguments().size() + 2); });
   function.walk([&](schedule::RepeatOp op) {
     if (op.getKernel())
       most = std::max<size_t>(most, schedule::LoopProgram::of(op)->words.size());
@@ -197,15 +197,30 @@ void ScheduleLowering::lowerChain(schedule::ChainOp op) {
   Value to = wordsOfLaunches();
   for (auto [word, argument] : llvm::enumerate(get(op.getArguments())))
     fn.store(argument, to, 8 * static_cast<int64_t>(word));
-  std::string counted;
-  if (names)
-    for (auto kernel : op.getKernels().getAsRange<FlatSymbolRefAttr>())
-      counted += (counted.empty() ? "" : ", ") + names->lookup(kernel.getValue());
-  auto count = static_cast<int64_t>(op.getParts().size()) - 1;
-  Value parts = fn.i64(count), flags = fn.stackWords(count);
+  SmallVector<std::string> counted;
+  for (auto kernel : op.getKernels().getAsRange<FlatSymbolRefAttr>())
+    counted.push_back(names ? names->lookup(kernel.getValue()) : "");
+  auto count = static_cast<int64_t>(op.getParts().size()) - 1, end = static_cast<int64_t>(op.getArguments().size());
+  Block *inTurns = fn.newBlock(), *oneByOne = fn.newBlock(), *done = fn.newBlock();
+  Value isShared = fn.compare(LLVM::ICmpPredicate::sle, fn.mul(fn.threads(), fn.i64(2)), fn.i64(count));
+  fn.branch(isShared, inTurns, {}, oneByOne, {});
+
+  fn.enter(inTurns);
+  Value flags = fn.stackWords(count);
   fn.clear(flags, fn.i64(8 * count));
-  fn.store(flags, to, 8 * static_cast<int64_t>(op.getArguments().size()));
-  fn.launch(emitChain(op, function->getParentOfType<ModuleOp>()), to, parts, counted);
+  fn.store(get(op.getMemory()), to, 8 * end);
+  fn.store(flags, to, 8 * (end + 1));
+  fn.launch(emitChain(op, function->getParentOfType<ModuleOp>()), to, fn.i64(count),
+            names ? llvm::join(counted, ", ") : "");
+  fn.branch(done);
+
+  fn.enter(oneByOne);
+  for (auto [k, kernel] : llvm::enumerate(op.getKernels().getAsRange<FlatSymbolRefAttr>())) {
+    auto number = static_cast<int64_t>(k);
+    fn.launch(kernel.getValue(), fn.offset(to, 8 * op.beginOfKernel(number)), fn.i64(op.chunksOf(number)), counted[k]);
+  }
+  fn.branch(done);
+  fn.enter(done);
 }
 
 /// The sinter_copy of a copy that is not the host's alone.

@@ -179,20 +179,15 @@ int64_t ChainOp::bytesOfPart() {
   return bytes;
 }
 
-/// The positions of `memory` among the arguments of kernel `k`.
-static SmallVector<int64_t> placesOfWindows(ChainOp chain, int64_t k) {
-  SmallVector<int64_t> places;
+int64_t ChainOp::beginOfKernel(int64_t k) {
   int64_t begin = 0;
-  for (int64_t count : chain.getCounts().take_front(k))
+  for (int64_t count : getCounts().take_front(k))
     begin += count;
-  for (int64_t i = begin; i < begin + chain.getCounts()[k]; ++i)
-    if (chain.getArguments()[i] == chain.getMemory())
-      places.push_back(i);
-  return places;
+  return begin;
 }
 
-std::pair<int64_t, int64_t> ChainOp::argumentsOfWindow(int64_t i) {
-  return {placesOfWindows(*this, i).back(), placesOfWindows(*this, i + 1).front()};
+int64_t ChainOp::chunksOf(int64_t k) {
+  return getSteps().take_back(2 * static_cast<int64_t>(getKernels().size()))[2 * k + 1]; // the last step ends all
 }
 
 LogicalResult ChainOp::verify() {
@@ -202,19 +197,25 @@ LogicalResult ChainOp::verify() {
     arguments += count;
   if (kernels < 2 || static_cast<int64_t>(getCounts().size()) != kernels ||
       static_cast<int64_t>(getWindows().size()) != kernels - 1 ||
+      static_cast<int64_t>(getPlaces().size()) != 2 * (kernels - 1) ||
       arguments != static_cast<int64_t>(getArguments().size())) // C1
-    return emitOpError("requires two kernels or more, a count of arguments for each and a size for each window, got ")
-           << kernels << " kernels, " << getCounts().size() << " counts of " << arguments << " arguments and "
-           << getWindows().size() << " windows";
+    return emitOpError(
+               "requires two kernels or more, a count of arguments for each, and a size and two places for each "
+               "window, got ")
+           << kernels << " kernels, " << getCounts().size() << " counts of " << arguments << " arguments, "
+           << getWindows().size() << " windows and " << getPlaces().size() << " places";
   ArrayRef<int64_t> parts = getParts();
-  if (parts.empty() || parts.front() != 0 || !llvm::is_sorted(parts) ||
+  if (parts.size() < 2 || parts.front() != 0 || parts.back() == 0 || !llvm::is_sorted(parts) ||
       parts.back() * numbersOfStep() != static_cast<int64_t>(getSteps().size())) // C2
     return emitOpError("requires parts that end with the last of the steps, of ")
            << numbersOfStep() << " numbers each, got " << getSteps().size() << " numbers";
-  for (int64_t k = 0; k < kernels; ++k)
-    if (size_t expected = k == 0 || k == kernels - 1 ? 1 : 2; placesOfWindows(*this, k).size() != expected) // C3
-      return emitOpError("requires ") << expected << " windows among the arguments of kernel " << k << ", got "
-                                      << placesOfWindows(*this, k).size();
+  auto isOf = [&](int64_t place, int64_t k) { return beginOfKernel(k) <= place && place < beginOfKernel(k + 1); };
+  for (int64_t i = 0; i < kernels - 1; ++i) {
+    int64_t written = getPlaces()[2 * i], read = getPlaces()[2 * i + 1];
+    if (!isOf(written, i) || !isOf(read, i + 1) || getArguments()[written] != getArguments()[read]) // C3
+      return emitOpError("requires places of one value among the arguments of kernels ")
+             << i << " and " << i + 1 << ", got " << written << " and " << read;
+  }
   return success();
 }
 

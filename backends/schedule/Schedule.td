@@ -304,8 +304,11 @@ def ChainOp : Schedule_Op<"chain"> {
   let summary = "runs kernels in turns, some chunks of each, so that what passes between them stays in a cache";
   let description = [{
     Each kernel but the first reads what the one before it writes, of which only a window is kept, in `memory`. The
-    `arguments` are those of all kernels, `counts[k]` of kernel k; `memory` stands for the windows: in a kernel's
-    arguments first for the one that it reads, then for the one that it writes.
+    `arguments` are those of all kernels, `counts[k]` of kernel k. Tensor i, between kernels i and i + 1, is argument
+    `places[2 i]`, of its writer, and argument `places[2 i + 1]`, of its reader.
+
+    Where a session has more than half as many threads as there are parts, whose shares would differ too much, the
+    kernels run one after the other instead, and the tensors are written whole. `memory` may be one of them.
 
     Part p of the work, which runs on one thread, is the steps `parts[p]` to `parts[p + 1] - 1`. It has `windows[i]`
     bytes for window i. A step has, for each window, the offset in it and the number of the bytes that come to its
@@ -314,13 +317,13 @@ def ChainOp : Schedule_Op<"chain"> {
 
     * (C1) one count for each of two kernels or more, which add up to the arguments, and a size for each window between
     two kernels. * (C2) `parts` ascends from 0 to the number of `steps`, which have 3 numbers for each window and 2 for
-    each kernel. * (C3) `memory` is once among the arguments of the first and the last kernel, twice among the others'.
+    each kernel. * (C3) the two places of a tensor are one value, among the arguments of its writer and of its reader.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$kernels, Variadic<Schedule_Argument>:$arguments,
                        Schedule_HostBuffer:$memory, DenseI64ArrayAttr:$counts, DenseI64ArrayAttr:$windows,
-                       DenseI64ArrayAttr:$parts, DenseI64ArrayAttr:$steps);
+                       DenseI64ArrayAttr:$places, DenseI64ArrayAttr:$parts, DenseI64ArrayAttr:$steps);
   let assemblyFormat = [{
-    $kernels `(` $arguments `)` `counts` $counts `in` $memory `windows` $windows `parts` $parts `steps` $steps
+    $kernels `(` $arguments `)` `counts` $counts `places` $places `in` $memory `windows` $windows `parts` $parts `steps` $steps
     attr-dict `:` type($arguments)
   }];
   let extraClassDeclaration = [{
@@ -330,8 +333,10 @@ def ChainOp : Schedule_Op<"chain"> {
     }
     /// Bytes of the windows of a part, each of which begins a line of a cache.
     int64_t bytesOfPart();
-    /// Which arguments stand for window `i`: of the kernel that writes it, and of the one that reads it.
-    std::pair<int64_t, int64_t> argumentsOfWindow(int64_t i);
+    /// The first argument of kernel `k`; of the number of kernels, that of arguments.
+    int64_t beginOfKernel(int64_t k);
+    /// Chunks of all of kernel `k`.
+    int64_t chunksOf(int64_t k);
   }];
   let hasVerifier = 1;
 }

@@ -62,7 +62,7 @@ private:
   ChainPlan planParts(int64_t count);
   void addPart(ChainPlan &plan, int64_t begin, int64_t end);
   Progress beginAt(int64_t block);
-  SmallVector<int64_t> endsFor(ArrayRef<int64_t> done, int64_t last);
+  SmallVector<int64_t> endsFor(ArrayRef<int64_t> atLeast, int64_t last);
   SmallVector<int64_t> chooseEnds(const Progress &at, int64_t end);
 
   const Chain &chain;
@@ -91,9 +91,9 @@ Progress ChainPlanner::beginAt(int64_t block) {
   return at;
 }
 
-/// How many blocks of each launch give the first `last` blocks of the last one.
-SmallVector<int64_t> ChainPlanner::endsFor(ArrayRef<int64_t> done, int64_t last) {
-  SmallVector<int64_t> ends(done);
+/// How many blocks of each launch give the first `last` blocks of the last one, `atLeast` so many.
+SmallVector<int64_t> ChainPlanner::endsFor(ArrayRef<int64_t> atLeast, int64_t last) {
+  SmallVector<int64_t> ends(atLeast);
   ends.back() = last;
   for (size_t k = tensors(); k-- > 0;)
     while (walk(k).written(ends[k]) < walk(k + 1).needed(ends[k + 1]))
@@ -105,7 +105,7 @@ SmallVector<int64_t> ChainPlanner::endsFor(ArrayRef<int64_t> done, int64_t last)
 SmallVector<int64_t> ChainPlanner::chooseEnds(const Progress &at, int64_t end) {
   SmallVector<int64_t> ends = endsFor(at.done, at.done.back() + 1);
   for (int64_t last = ends.back() + 1; last <= end; ++last) {
-    SmallVector<int64_t> more = endsFor(at.done, last);
+    SmallVector<int64_t> more = endsFor(ends, last);
     int64_t bytes = 0;
     for (size_t i = 0; i < tensors(); ++i)
       bytes += walk(i).written(more[i]) - at.starts[i];
@@ -257,19 +257,14 @@ Value Sliding::number(int64_t value) {
   return arith::ConstantOp::create(b, function.getLoc(), b.getI64IntegerAttr(value));
 }
 
-/// The first tensor's place in the arena becomes that of the windows, `bytes` long; others' go. All that the launches
-/// use is there from the first one on until the last one is done.
+/// Windows lie where the first tensor has its place in the arena. What the launches use is all there from the first one
+/// on until the last one is done.
 void Sliding::placeWindows(const Chain &chain, int64_t bytes) {
   auto arena = resultOf(chain.front()).getDefiningOp<ArenaOp>();
   auto positionOf = [](Value buffer) { return cast<OpResult>(buffer).getResultNumber(); };
   SmallVector<int32_t> lives(arena.getLives());
-  llvm::SmallDenseSet<unsigned> gone;
-  int32_t first = lives[2 * positionOf(resultOf(chain.front()))], last = first;
-  for (const Link &link : ArrayRef(chain).drop_back()) {
-    last = lives[2 * positionOf(resultOf(link)) + 1];
-    gone.insert(positionOf(resultOf(link)));
-  }
-  gone.erase(positionOf(resultOf(chain.front())));
+  unsigned place = positionOf(resultOf(chain.front()));
+  int32_t first = lives[2 * place], last = lives[2 * positionOf(resultOf(chain[chain.size() - 2])) + 1];
   for (const Link &link : chain)
     for (Value argument : link.launch.getArguments())
       if (Value buffer = wholeOf(argument); buffer.getDefiningOp() == arena) {
@@ -277,42 +272,31 @@ void Sliding::placeWindows(const Chain &chain, int64_t bytes) {
         from = std::min(from, first);
         to = std::max(to, last);
       }
-  arena.getSizesMutable()[positionOf(resultOf(chain.front()))].set(number(bytes));
-  SmallVector<int32_t> keptLives;
-  SmallVector<Value> sizes, kept;
-  for (auto [i, buffer] : llvm::enumerate(arena.getBuffers()))
-    if (!gone.contains(i)) {
-      kept.push_back(buffer);
-      sizes.push_back(arena.getSizes()[i]);
-      keptLives.append({lives[2 * i], lives[2 * i + 1]});
-    }
-  OpBuilder b(arena);
-  auto smaller = ArenaOp::create(b, arena.getLoc(), llvm::to_vector(ValueRange(kept).getTypes()), sizes, keptLives);
-  for (auto [old, now] : llvm::zip(kept, smaller.getBuffers()))
-    old.replaceAllUsesWith(now);
-  for (const Link &link : chain)
-    link.launch.erase();
-  arena.erase();
+  arena.setLives(lives);
+  if (bytes > bytesOf(chain.front().walk()))
+    arena.getSizesMutable()[place].set(number(bytes));
 }
 
 void Sliding::apply(const Chain &chain, const ChainPlan &plan) {
   OpBuilder b(chain.back().launch);
-  Value memory = resultOf(chain.front());
-  llvm::SmallDenseSet<Value> tensors;
-  for (const Link &link : ArrayRef(chain).drop_back())
-    tensors.insert(resultOf(link));
   SmallVector<Value> arguments;
   SmallVector<Attribute> kernels;
-  SmallVector<int64_t> counts;
-  for (const Link &link : chain) {
-    for (Value argument : link.launch.getArguments())
-      arguments.push_back(tensors.contains(argument) ? memory : argument);
+  SmallVector<int64_t> counts, places;
+  for (auto [k, link] : llvm::enumerate(chain)) {
+    auto begin = static_cast<int64_t>(arguments.size());
+    if (k > 0)
+      places.push_back(begin + link.walk().input);
+    if (k + 1 < chain.size())
+      places.push_back(begin + link.launch.getWrites().front());
+    llvm::append_range(arguments, link.launch.getArguments());
     kernels.push_back(link.launch.getKernelAttr());
     counts.push_back(static_cast<int64_t>(link.launch.getArguments().size()));
   }
-  ChainOp::create(b, chain.front().launch.getLoc(), b.getArrayAttr(kernels), arguments, memory, counts, plan.windows,
-                  plan.parts, plan.steps);
   placeWindows(chain, plan.bytes());
+  ChainOp::create(b, chain.front().launch.getLoc(), b.getArrayAttr(kernels), arguments, resultOf(chain.front()), counts,
+                  plan.windows, places, plan.parts, plan.steps);
+  for (const Link &link : chain)
+    link.launch.erase();
 }
 
 void Sliding::run() {

@@ -5,8 +5,8 @@
 // the last kernel's rows are what threads share; what a part reads of rows that another one reads, too, it computes
 // itself. Chunks compute what they computed before, so bits stay.
 //
-//   launch @expand(%x, %w, %t) chunks 896             chain [@expand, @depthwise](%x, %w, %m, %m, %f, %y)
-//   launch @depthwise(%t, %f, %y) chunks 448    ->      counts [3, 3] in %m windows [BYTES] parts [0, 4, 8, ...]
+//   launch @expand(%x, %w, %t) chunks 896             chain [@expand, @depthwise](%x, %w, %t, %t, %f, %y)
+//   launch @depthwise(%t, %f, %y) chunks 448    ->      counts [3, 3] in %t windows [BYTES] parts [0, 4, 8, ...]
 //                                                       steps [...]
 
 #ifndef SINTER_BACKENDS_SCHEDULE_WINDOWS_H

@@ -39,14 +39,24 @@ schedule.function @launch inputs 1 outputs 0 {
 // CHECK: llvm.atomicrmw xchg {{.*}} acquire
 // CHECK: llvm.mlir.addressof @expand_chain0_steps
 // CHECK: llvm.call @shrink(%arg0,
+// With more than half as many threads as parts, the kernels run one after the other.
 // CHECK-LABEL: llvm.func @chain
 schedule.function @chain inputs 2 outputs 0 {
   %x = schedule.input 0
   %w = schedule.input 1
   %m = schedule.local 128
+  // CHECK: %[[TWICE:.*]] = llvm.mul
+  // CHECK: %[[SHARED:.*]] = llvm.icmp "sle" %[[TWICE]], %{{.*}} : i64
+  // CHECK: llvm.cond_br %[[SHARED]], ^[[TURNS:.*]], ^[[SINGLE:.*]]
+  // CHECK: ^[[TURNS]]:
   // CHECK: %[[CHAIN:.*]] = llvm.mlir.addressof @expand_chain0
   // CHECK: llvm.call %{{.*}}(%arg0, %[[CHAIN]], %{{.*}}, %{{.*}})
-  schedule.chain [@expand, @shrink](%x, %m, %m, %w) counts [2, 2] in %m windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  // CHECK: ^[[SINGLE]]:
+  // CHECK: %[[FIRST:.*]] = llvm.mlir.addressof @expand
+  // CHECK: llvm.call %{{.*}}(%arg0, %[[FIRST]], %{{.*}}, %{{.*}})
+  // CHECK: %[[SECOND:.*]] = llvm.mlir.addressof @shrink
+  // CHECK: llvm.call %{{.*}}(%arg0, %[[SECOND]], %{{.*}}, %{{.*}})
+  schedule.chain [@expand, @shrink](%x, %m, %m, %w) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   schedule.return
 }
 

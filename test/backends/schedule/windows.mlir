@@ -1,11 +1,11 @@
 // Tensors between convolutions that are larger than a third of the second-level cache are windows; others lie in memory.
 // RUN: sinter compile %s --target=znver4 --emit=schedule -o - | FileCheck %s
 
-// What is expanded has 38.5 MB, and a window of each of 24 parts is there at once.
+// What is expanded has 38.5 MB, of which each of 24 parts keeps a window.
 // CHECK-LABEL: run_wide
-// CHECK: %[[A:.*]]:2 = schedule.arena(%c8257536_i64, %{{.*}}) lives [5, 6, 5, 7]
+// CHECK: %[[A:.*]]:2 = schedule.arena(%c38535168_i64, %{{.*}}) lives [5, 6, 5, 7]
 // CHECK-NOT: schedule.launch
-// CHECK: schedule.chain [@{{.*}}, @{{.*}}](%{{.*}}, %{{.*}}, %[[A]]#0, %[[A]]#0, %{{.*}}, %[[A]]#1) counts [3, 3] in %[[A]]#0 windows [344064] parts [0,
+// CHECK: schedule.chain [@{{.*}}, @{{.*}}](%{{.*}}, %{{.*}}, %[[A]]#0, %[[A]]#0, %{{.*}}, %[[A]]#1) counts [3, 3] places [2, 3] in %[[A]]#0 windows [344064] parts [0,
 // CHECK-COUNT-1: schedule.launch
 func.func @wide(%x: tensor<8x112x112x16xf32>) -> tensor<8x56x56x24xf32> {
   %a = sinter.constant dense<0.5> : tensor<96x1x1x16xf32>
