@@ -61,6 +61,9 @@ class Case:
         if number % 6 == 2:  # small ones, which lie side by side in vectors
             self.groups, size_of_group = pick(2, 3, 5, 6), pick(2, 3, 4, 4, 8, 8, 16, 32)
             self.channels, self.filters = self.groups * size_of_group, self.groups * pick(size_of_group, size_of_group, 1, 3)
+        if number % 15 in (6, 9):  # more columns than a tile of lanes of channels has
+            self.groups = pick(1, 1, 2)
+            self.channels, self.filters = self.groups * pick(16, 32, 96), self.groups * pick(12, 14, 18, 20, 24)
         self.shape = (self.images, *size, self.channels)
         self.x, self.w = draw(random, self.shape, kinds[0]), draw(random, (self.filters, *self.kernel, self.channels // self.groups), kinds[1])
         self.open = [axis for axis in range(1, len(size) + 1) if number != 3 and random.integers(5) == 0]  # sizes that only running tells

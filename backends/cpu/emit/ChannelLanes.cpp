@@ -8,6 +8,27 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// Pixels of the largest tile of so many columns.
+static int64_t mostPixels(const Target &target, int64_t columns) {
+  // Accumulators, the fewer of pixels and columns, and one of the others live at once.
+  int64_t most = 1;
+  while ((most + 1) * columns + std::min(most + 1, columns) + 1 < target.vectorRegisters)
+    ++most;
+  return most;
+}
+
+/// Columns of a tile: as many of a group's as load a vector for two multiply-adds at most, or all if none do.
+static int64_t chooseColumns(const Target &target, int64_t columns) {
+  auto loadsLittle = [&](int64_t ofTile) {
+    int64_t pixels = mostPixels(target, ofTile);
+    return 2 * (pixels + ofTile) <= pixels * ofTile;
+  };
+  for (int64_t ofTile = columns; ofTile > 1; --ofTile)
+    if (columns % ofTile == 0 && loadsLittle(ofTile))
+      return ofTile;
+  return columns;
+}
+
 /// Lanes for the channels of `groups` groups of `channels` each, and how many of these share a vector; no lanes where
 /// vectors would have channels that do not exist.
 static ChannelLanes arrange(const Target &target, const ProductForm &product, int64_t groups, int64_t channels,
@@ -20,7 +41,7 @@ static ChannelLanes arrange(const Target &target, const ProductForm &product, in
   }
   while (channels % lanes != 0)
     lanes /= 2;
-  return {lanes, 1, columns};
+  return {lanes, 1, chooseColumns(target, columns)};
 }
 
 std::optional<ChannelLanes> sinter::cpu::channelLanesOf(const Target &target, ConvolutionOp op,
@@ -33,28 +54,39 @@ std::optional<ChannelLanes> sinter::cpu::channelLanesOf(const Target &target, Co
   auto groups = static_cast<int64_t>(op.getGroups());
   int64_t channels = filter.getShape().back(), columns = filter.getDimSize(0) / groups;
   ChannelLanes form = arrange(target, product, groups, channels, columns);
-  if (form.lanes < product.leastLanes() || columns > form.lanes)
+  if (form.lanes < product.leastLanes() || form.columns > form.lanes)
     return std::nullopt;
   int64_t taps = ShapedType::getNumElements(filter.getShape().drop_front().drop_back());
-  // Instructions for one pixel of the groups of a vector. To add up lanes takes about three for each column.
-  int64_t ofChannels = taps * columns * llvm::divideCeil(channels, form.channels()) + 3 * columns + 8;
-  int64_t ofColumns = form.groups * taps * channels;
-  return 5 * ofChannels <= 4 * ofColumns ? std::optional(form) : std::nullopt;
+  // Instructions for one pixel of the groups of a vector. To add up lanes takes about three for each column, and some
+  // for each tile of them. One vector of columns loads an element for each multiply-add, which takes a sixteenth more.
+  int64_t tiles = columns / form.columns, vectors = llvm::divideCeil(columns, target.lanes(widthOf(product.sum)));
+  int64_t ofChannels = taps * columns * llvm::divideCeil(channels, form.channels()) + 3 * columns + 8 * tiles;
+  int64_t ofColumns = form.groups * taps * channels * vectors;
+  if (vectors == 1)
+    ofColumns += ofColumns / 16;
+  // The last tile of a row computes some pixels again. Pixels are one row where there is one tap.
+  ArrayRef<int64_t> result = cast<RankedTensorType>(op.getType()).getShape();
+  if (int64_t width = result[result.size() - 2]; taps > 1 && width > 0) {
+    int64_t pixels = chooseChannelPixels(target, width, form.columns);
+    ofChannels = ofChannels * static_cast<int64_t>(llvm::alignTo(width, pixels)) / width;
+  }
+  return ofChannels <= ofColumns ? std::optional(form) : std::nullopt;
 }
 
 PackedForm sinter::cpu::packForChannelLanes(RankedTensorType source, int64_t groups, const ChannelLanes &form) {
   int64_t taps = ShapedType::getNumElements(source.getShape().drop_front().drop_back());
   int64_t channels = source.getShape().back(), together = form.groups * channels,
           width = byteWidth(source.getElementType());
-  int64_t blocks = llvm::divideCeil(groups, form.groups), bytes = blocks * taps * together * form.columns * width;
+  int64_t columns = source.getDimSize(0) / groups, tiles = columns / form.columns;
+  int64_t blocks = llvm::divideCeil(groups, form.groups), bytes = blocks * taps * together * columns * width;
   return {bytes, [=](const char *from, char *to) {
-            for (int64_t block = 0; block < blocks; ++block)
+            for (int64_t tile = 0; tile < blocks * tiles; ++tile)
               for (int64_t tap = 0; tap < taps; ++tap)
                 for (int64_t first = 0; first < together; first += form.lanes)
                   for (int64_t column = 0; column < form.columns; ++column)
                     for (int64_t at = first; at < first + form.lanes; ++at, to += width) {
-                      int64_t group = block * form.groups + at / channels;
-                      int64_t run = (group * form.columns + column) * taps + tap;
+                      int64_t group = tile / tiles * form.groups + at / channels;
+                      int64_t run = (group * columns + tile % tiles * form.columns + column) * taps + tap;
                       if (group < groups)
                         std::memcpy(to, from + (run * channels + at % channels) * width, width);
                     }
@@ -62,10 +94,7 @@ PackedForm sinter::cpu::packForChannelLanes(RankedTensorType source, int64_t gro
 }
 
 int64_t sinter::cpu::chooseChannelPixels(const Target &target, int64_t width, int64_t columns) {
-  // Accumulators, the fewer of pixels and columns, and one of the others live at once.
-  int64_t most = 1;
-  while ((most + 1) * columns + std::min(most + 1, columns) + 1 < target.vectorRegisters)
-    ++most;
+  int64_t most = mostPixels(target, columns);
   if (width == ShapedType::kDynamic)
     return std::min<int64_t>(most, 8);
   if (width <= most)

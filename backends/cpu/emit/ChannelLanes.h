@@ -20,7 +20,7 @@ namespace sinter::cpu {
 struct ChannelLanes {
   int64_t lanes;
   int64_t groups;  // side by side in a vector, which has all of their channels; 1: a vector has some of one's
-  int64_t columns; // of a group
+  int64_t columns; // of a tile, which has all of its groups' where these lie side by side
 
   /// Channels of a group in a vector.
   int64_t channels() const { return lanes / groups; }
@@ -30,8 +30,8 @@ struct ChannelLanes {
 /// instructions than columns in lanes.
 std::optional<ChannelLanes> channelLanesOf(const Target &target, ConvolutionOp op, const ProductForm &product);
 
-/// [O, kh, kw, c] of a constant becomes [groups side by side][kh][kw][vector of c][column][lanes], zero for groups
-/// behind the last one.
+/// [O, kh, kw, c] of a constant becomes [groups side by side][tile of columns][kh][kw][vector of c][column][lanes],
+/// zero for groups behind the last one.
 PackedForm packForChannelLanes(mlir::RankedTensorType source, int64_t groups, const ChannelLanes &form);
 
 /// Pixels of a tile for rows of `width` results (ShapedType::kDynamic: unknown), or for as many as there may be.

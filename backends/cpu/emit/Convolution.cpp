@@ -56,7 +56,7 @@ public:
   ConvolutionEmitter(KernelFunction &fn, const ScheduledConvolution &scheduled)
       : ScheduledConvolution(scheduled), fn(fn), b(fn.b), dims(fn.spec.dims),
         vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))),
-        masked(groupOut % lanes != 0 || hasPartOfGroups()) {}
+        masked(tileColumns(tile.vectors, lanes) % lanes != 0 || groupOut % lanes != 0 || hasPartOfGroups()) {}
   EmittedKernel emit();
 
 private:
@@ -139,7 +139,11 @@ Value ConvolutionEmitter::planeElements() {
 Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
   if (!masked)
     return nullptr;
-  Value end = hasPartOfGroups() ? fn.index(shape.outChannels) : mul(add(group, fn.index(1)), fn.index(groupOut));
+  Value end = mul(add(group, fn.index(1)), fn.index(groupOut));
+  if (channelLanes)
+    end = add(add(mul(group, fn.index(groupOut)), column), fn.index(tileColumns(vectors, lanes)));
+  if (hasPartOfGroups())
+    end = fn.index(shape.outChannels);
   Value left = arith::SubIOp::create(b, end, at);
   return vector::CreateMaskOp::create(b, VectorType::get({lanes * pack}, b.getI1Type()),
                                       ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
@@ -700,7 +704,8 @@ EmittedKernel ConvolutionEmitter::emit() {
       if (product.kPack > 1)
         filterBase = mul(filterBase, fn.index(product.kPack));
     } else if (channelLanes) {
-      filterBase = mul(group, fn.index(filterRows() * runs.rowFilter));
+      Value number = add(mul(group, fn.index(columnTiles)), columnTile);
+      filterBase = mul(number, fn.index(filterRows() * runs.rowFilter));
     } else {
       Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));

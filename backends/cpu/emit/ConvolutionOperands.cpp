@@ -217,7 +217,8 @@ Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
   ProductForm form = *productFormOf(spec, op, refusal);
   int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
   if (std::optional<ChannelLanes> lanes = channelLanesOf(spec.target(), op, form)) {
-    std::string tag = "channels;" + std::to_string(groups) + ";" + std::to_string(lanes->lanes);
+    std::string tag = "channels;" + std::to_string(groups) + ";" + std::to_string(lanes->lanes) + ";" +
+                      std::to_string(lanes->columns);
     return dropDenormals({input, tag, [groups, lanes = *lanes](RankedTensorType source) {
                             return packForChannelLanes(source, groups, lanes);
                           }});

@@ -50,7 +50,8 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
 
 bool ConvolutionForm::canShareLast(int64_t lanes) const {
   int64_t vectors = llvm::divideCeil(groupOut, lanes);
-  return !inPlace && !skips && cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
+  return !inPlace && !skips && !channelLanes &&
+         cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
 }
 
 int64_t ConvolutionForm::sumLength() const {
@@ -333,7 +334,7 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   if (form.channelLanes)
     plan.setLanes(form.channelLanes->lanes, form.channelLanes->lanes);
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
-  int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
+  int64_t vectors = form.channelLanes ? 1 : llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
   bool isTiled = form.product.isTiled();
   auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise, int64_t rows) {

@@ -68,7 +68,9 @@ struct ConvolutionForm {
   /// Multiply-adds for one pixel and column.
   int64_t sumLength() const;
   /// Columns of a tile of `vectors` vectors.
-  int64_t tileColumns(int64_t vectors, int64_t lanes) const { return channelLanes ? groupOut : vectors * lanes; }
+  int64_t tileColumns(int64_t vectors, int64_t lanes) const {
+    return channelLanes ? channelLanes->columns * channelLanes->groups : vectors * lanes;
+  }
   /// Whether the channels of a group that taps side by side read lie side by side, too.
   bool tapsFollow() const { return shape.dilationW == 1 && pixelStride == pitch; }
   FilterRuns filterRuns() const;

@@ -76,3 +76,20 @@ func.func @groups_of_16(%x: tensor<1x28x28x128xf32>) -> tensor<1x28x28x128xf32> 
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 8 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x28x28x128xf32>, tensor<128x3x3x16xf32>) -> tensor<1x28x28x128xf32>
   return %p : tensor<1x28x28x128xf32>
 }
+
+// 24 columns would fill three quarters of two vectors. They are three tiles of three pixels by eight columns, whose
+// results end before those of the next. With 16 registers, columns fill lanes of eight.
+// CHECK-LABEL: func.func @{{.*}}k5_convolution(
+// CHECK-NOT: xi8>
+// CHECK-NOT: vector.broadcast
+// CHECK: vector.fma
+// CHECK: vector.shuffle
+// WIDE-LABEL: @tiles_of_columns
+// WIDE: lanes = 16, tile = [1, 3, 1]
+// HALF-LABEL: @tiles_of_columns
+// HALF: lanes = 8, tile = [1, 6, 2]
+func.func @tiles_of_columns(%x: tensor<1x28x30x96xf32>) -> tensor<1x28x30x24xf32> {
+  %w = sinter.constant dense<0.5> : tensor<24x3x3x96xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x28x30x96xf32>, tensor<24x3x3x96xf32>) -> tensor<1x28x30x24xf32>
+  return %p : tensor<1x28x30x24xf32>
+}
