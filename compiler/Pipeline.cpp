@@ -87,6 +87,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createRecognizeAttention({}, keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
+  pm.addNestedPass<func::FuncOp>(createDropDenormals());
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   if (areHosts(targets)) // others write states beside the old ones, and a loop would copy both
     pm.addNestedPass<func::FuncOp>(createChunkRowUpdates());

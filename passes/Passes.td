@@ -187,6 +187,14 @@ def FoldBatchNorm : Sinter_FunctionPass<"sinter-fold-batch-norm"> {
   let options = [Option<"fastMath", "fast-math", "bool", "false", "rewrites that change rounding, infinities and NaN">];
 }
 
+def DropDenormals : Sinter_FunctionPass<"sinter-drop-denormals"> {
+  let summary = "constants that are added to products without denormals";
+  let description = [{
+    Ensures: no f32 or f64 constant that is repeated and added to a convolution or product has a denormal beside a number of at least 2^-64: zeros are there.
+    (* example test/passes/drop-denormals.mlir *)
+  }];
+}
+
 def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
   let summary = "channels last for convolutions and pools";
   let description = [{
