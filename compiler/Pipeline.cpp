@@ -110,6 +110,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o, ArrayRef<sched
     return;
   pm.addNestedPass<func::FuncOp>(createFlattenDepth(keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createSplitPhases());
+  pm.addNestedPass<func::FuncOp>(createSinkMoves());
   pm.addNestedPass<func::FuncOp>(createSinkResizes());
   pm.addNestedPass<func::FuncOp>(createSeparatePhases());
   pm.addNestedPass<func::FuncOp>(createAssignLayout());

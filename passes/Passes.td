@@ -102,6 +102,15 @@ def SinkResizes : Sinter_FunctionPass<"sinter-sink-resizes"> {
   }];
 }
 
+def SinkMoves : Sinter_FunctionPass<"sinter-sink-moves"> {
+  let summary = "convolutions of one tap before their pixels are put in other places";
+  let description = [{
+    Requires: static sizes, where it is to find anything.  Ensures: no convolution of one tap without groups, to no more channels, reads pixels that were moved
+    for it alone, by a transpose that keeps channels last and a reshape: it multiplies them before, and what follows element by element comes with it.
+    (* example test/passes/sink-moves.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{

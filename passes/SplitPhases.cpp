@@ -15,9 +15,9 @@
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
 #include "passes/FiniteWeights.h"
+#include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -27,63 +27,6 @@ namespace sinter {
 #define GEN_PASS_DEF_SPLITPHASES
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static Value reshaped(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> shape) {
-  RankedTensorType type = tensorTypeOf(value).clone(shape);
-  return ReshapeOp::create(b, loc, type, value, Value(), type);
-}
-
-/// `operand` of a pointwise op on results of `op`, for the op on `product`, whose last axis has `phases` times the
-/// channels: what is the same everywhere, or for a channel. Null for others.
-static Value operandOfProduct(OpBuilder &b, Value operand, int64_t channelAxis, Value product, int64_t phases) {
-  Location loc = operand.getLoc();
-  Composer c(loc, b);
-  SplatElementsAttr splat;
-  if (matchPattern(operand, m_Constant(&splat))) {
-    RankedTensorType type = tensorTypeOf(product).clone(splat.getElementType());
-    return ConstantOp::create(b, loc, type, splat.resizeSplat(type));
-  }
-  auto broadcast = operand.getDefiningOp<BroadcastOp>();
-  if (!broadcast)
-    return {};
-  Value source = broadcast.getOperand();
-  if (broadcast.getAxes().empty())
-    return c.spread(source, product, {});
-  if (broadcast.getAxes() != ArrayRef{channelAxis} ||
-      tensorTypeOf(source).getDimSize(0) * phases != tensorTypeOf(product).getShape().back())
-    return {};
-  Value ofPhases = ConcatenateOp::create(b, loc, SmallVector<Value>(phases, source), 0);
-  return c.spread(ofPhases, product, {tensorTypeOf(product).getRank() - 1});
-}
-
-/// Computes on `product` what follows `op` element by element. Returns the op whose result that is, in other places,
-/// with `product` set to it; those between are in `replaced`.
-static Operation *hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &product, int64_t phases,
-                                 SmallVectorImpl<Operation *> &replaced) {
-  int64_t channelAxis = op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
-  Operation *last = op;
-  while (last->hasOneUse()) {
-    Operation *next = *last->user_begin();
-    if (!isa<Pointwise>(next) || next->getNumResults() != 1 ||
-        tensorTypeOf(next->getResult(0)).getShape() != op.getType().getShape())
-      break;
-    b.setInsertionPoint(next);
-    SmallVector<Value> operands;
-    for (Value operand : next->getOperands())
-      operands.push_back(operand == last->getResult(0) ? product
-                                                       : operandOfProduct(b, operand, channelAxis, product, phases));
-    if (!llvm::all_of(operands, [](Value operand) { return operand; }))
-      break;
-    Operation *moved = b.clone(*next);
-    moved->setOperands(operands);
-    moved->getResult(0).setType(tensorTypeOf(product).clone(elementTypeOf(next->getResult(0))));
-    product = moved->getResult(0);
-    replaced.push_back(last);
-    last = next;
-  }
-  b.setInsertionPointAfter(last);
-  return last;
-}
 
 namespace {
 
@@ -197,12 +140,7 @@ LogicalResult SplitConvolution::matchAndRewrite(ConvolutionOp op, PatternRewrite
   if (holdsInfiniteConstants(op.getFilter()))
     return b.notifyMatchFailure(op, "a weight is infinite or NaN");
 
-  SmallVector<int64_t> toLast{0}, toFirst{0, rank - 1};
-  for (int64_t k = 2; k < rank; ++k) {
-    toLast.push_back(k);
-    toFirst.push_back(k - 1);
-  }
-  toLast.push_back(1);
+  SmallVector<int64_t> toLast = channelsToLast(rank), toFirst = channelsToFirst(rank);
   auto last = [&](Value value) { return isFirst ? Value(TransposeOp::create(b, loc, value, toLast)) : value; };
   Value x = last(op.getInput()), w = filtersOfPhases(b, loc, last(op.getFilter()), axes);
 
