@@ -15,6 +15,7 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -27,14 +28,6 @@ namespace sinter {
 #define GEN_PASS_DEF_ASSIGNLAYOUT
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-/// [N, spatial..., C] -> [N, C, spatial...]
-static SmallVector<int64_t> toChannelsFirst(int64_t rank) {
-  SmallVector<int64_t> permutation{0, rank - 1};
-  for (int64_t k = 1; k + 1 < rank; ++k)
-    permutation.push_back(k);
-  return permutation;
-}
 
 static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> result(permutation.size());
@@ -70,7 +63,7 @@ static Operation *cloneWith(OpBuilder &b, Operation *op, ValueRange operands, Ra
 static TransposeOp layoutTranspose(Value value) {
   auto op = value.getDefiningOp<TransposeOp>();
   if (!op || op.getPermutation().size() < 3 ||
-      op.getPermutation() != ArrayRef(toChannelsFirst(op.getPermutation().size())))
+      op.getPermutation() != ArrayRef(channelsToFirst(op.getPermutation().size())))
     return nullptr;
   return op;
 }
@@ -84,7 +77,7 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
   LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
     if (op.getLayout() == ConvLayout::channels_last)
       return b.notifyMatchFailure(op, "has channels last");
-    SmallVector<int64_t> first = toChannelsFirst(tensorTypeOf(op.getInput()).getRank()), last = inverse(first);
+    SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()), last = inverse(first);
     Value input = transpose(b, op.getLoc(), op.getInput(), last);
     Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
     auto moved = cast<ConvolutionOp>(cloneWith(b, op, {input, filter}, permuteType(op.getType(), last)));
@@ -105,7 +98,7 @@ template <typename Op> struct WindowLast : OpRewritePattern<Op> {
     };
     if (rank < 3 || slides(0) || slides(1) || llvm::none_of(llvm::seq<int64_t>(2, rank), slides))
       return b.notifyMatchFailure(op, "slides along the first two axes, or not at all");
-    SmallVector<int64_t> first = toChannelsFirst(rank), last = inverse(first);
+    SmallVector<int64_t> first = channelsToFirst(rank), last = inverse(first);
     auto moved =
         cast<Op>(cloneWith(b, op, transpose(b, op.getLoc(), op.getOperand(), last), permuteType(op.getType(), last)));
     moved.setWindow(permute(op.getWindow(), last));
@@ -352,7 +345,7 @@ struct SinkThroughSpatialReshape : OpRewritePattern<ReshapeOp> {
     bool keepsChannels = !from.isDynamicDim(1) && from.getDimSize(1) == to.getDimSize(1);
     if (!keepsChannels || !keepsImages(from, to))
       return b.notifyMatchFailure(op, "does more than merge or split the spatial axes");
-    SmallVector<int64_t> first = toChannelsFirst(to.getRank());
+    SmallVector<int64_t> first = channelsToFirst(to.getRank());
     RankedTensorType type = permuteType(to, inverse(first));
     Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
     b.replaceOp(op, transpose(b, op.getLoc(), moved, first));

@@ -7,6 +7,7 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
+#include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -21,11 +22,6 @@ namespace sinter {
 
 static Value transposed(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> permutation) {
   return TransposeOp::create(b, loc, value, permutation);
-}
-
-static Value reshaped(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> shape) {
-  RankedTensorType type = tensorTypeOf(value).clone(shape);
-  return ReshapeOp::create(b, loc, type, value, Value(), type);
 }
 
 /// The input [N, D, ..., C] with its padding and the zeros between its elements along D.
@@ -62,7 +58,7 @@ struct FlattenConvolution : OpRewritePattern<ConvolutionOp> {
       return b.notifyMatchFailure(op, "is not on floats, or has groups");
     if (keep && keep(op))
       return b.notifyMatchFailure(op, "has a kernel that slides over all axes");
-    const int64_t toLast[] = {0, 2, 3, 4, 1}, toFirst[] = {0, 4, 1, 2, 3};
+    SmallVector<int64_t> toLast = channelsToLast(5), toFirst = channelsToFirst(5);
     Value x = isFirst ? transposed(b, loc, op.getInput(), toLast) : op.getInput();
     Value w = isFirst ? transposed(b, loc, op.getFilter(), toLast) : op.getFilter();
     int64_t depthAxis = isFirst ? 2 : 1;

@@ -9,6 +9,19 @@
 using namespace mlir;
 using namespace sinter;
 
+int64_t sinter::channelAxis(ConvolutionOp op) {
+  return op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
+}
+
+bool sinter::hasOneTap(ConvolutionOp op) {
+  auto areOnes = [](ArrayRef<int64_t> values) { return llvm::all_of(values, [](int64_t v) { return v == 1; }); };
+  auto areZeros = [](ArrayRef<int64_t> values) { return llvm::all_of(values, [](int64_t v) { return v == 0; }); };
+  RankedTensorType filter = tensorTypeOf(op.getFilter());
+  return filter.hasStaticShape() && op.getGroups() == 1 && areOnes(op.getStrides()) && areOnes(op.getInputDilation()) &&
+         areZeros(op.getLow()) && areZeros(op.getHigh()) &&
+         filter.getNumElements() == filter.getDimSize(0) * filter.getDimSize(channelAxis(op));
+}
+
 SmallVector<int64_t> sinter::channelsToFirst(int64_t rank) {
   SmallVector<int64_t> order{0, rank - 1};
   llvm::append_range(order, llvm::seq<int64_t>(1, rank - 1));
@@ -52,7 +65,6 @@ static Value operandOfProduct(OpBuilder &b, Value operand, int64_t channelAxis, 
 
 Operation *sinter::hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &product, int64_t phases,
                                   SmallVectorImpl<Operation *> &replaced) {
-  int64_t channelAxis = op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
   Operation *last = op;
   while (last->hasOneUse()) {
     Operation *next = *last->user_begin();
@@ -62,8 +74,8 @@ Operation *sinter::hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &p
     b.setInsertionPoint(next);
     SmallVector<Value> operands;
     for (Value operand : next->getOperands())
-      operands.push_back(operand == last->getResult(0) ? product
-                                                       : operandOfProduct(b, operand, channelAxis, product, phases));
+      operands.push_back(
+          operand == last->getResult(0) ? product : operandOfProduct(b, operand, channelAxis(op), product, phases));
     if (!llvm::all_of(operands, [](Value operand) { return operand; }))
       break;
     Operation *moved = b.clone(*next);

@@ -28,17 +28,6 @@ static Value operandOfTranspose(Value value, ArrayRef<int64_t> order) {
   return transpose && transpose->hasOneUse() && transpose.getPermutation() == order ? transpose.getOperand() : Value();
 }
 
-static bool hasOneTap(ConvolutionOp op) {
-  bool isFirst = op.getLayout() == ConvLayout::channels_first;
-  ArrayRef<int64_t> filter = tensorTypeOf(op.getFilter()).getShape(),
-                    taps = isFirst ? filter.drop_front(2) : filter.drop_front().drop_back();
-  auto isOne = [](int64_t number) { return number == 1; };
-  auto isZero = [](int64_t number) { return number == 0; };
-  return op.getGroups() == 1 && llvm::all_of(taps, isOne) && llvm::all_of(op.getStrides(), isOne) &&
-         llvm::all_of(op.getInputDilation(), isOne) && llvm::all_of(op.getLow(), isZero) &&
-         llvm::all_of(op.getHigh(), isZero);
-}
-
 namespace {
 
 struct MultiplyBeforeMove : OpRewritePattern<ConvolutionOp> {

@@ -12,6 +12,7 @@
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
 #include "passes/Devices.h"
+#include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -24,20 +25,6 @@ namespace sinter {
 #define GEN_PASS_DEF_SINKRESIZES
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static int64_t channelAxis(ConvolutionOp op) {
-  return op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
-}
-
-/// One tap, which meets each element of the input once.
-static bool isPointwise(ConvolutionOp op) {
-  auto areOnes = [](ArrayRef<int64_t> values) { return llvm::all_of(values, [](int64_t v) { return v == 1; }); };
-  auto areZeros = [](ArrayRef<int64_t> values) { return llvm::all_of(values, [](int64_t v) { return v == 0; }); };
-  RankedTensorType filter = tensorTypeOf(op.getFilter());
-  return filter.hasStaticShape() && op.getGroups() == 1 && areOnes(op.getStrides()) && areOnes(op.getInputDilation()) &&
-         areZeros(op.getLow()) && areZeros(op.getHigh()) &&
-         filter.getNumElements() == filter.getDimSize(0) * filter.getDimSize(channelAxis(op));
-}
 
 /// The resize that `part` of the input of `op` is, where sums of what it reads are fewer than half of those of `part`.
 static ResizeOp shrinkingResize(ConvolutionOp op, Value part) {
@@ -64,7 +51,7 @@ struct ConvolveBeforeResize : OpRewritePattern<ConvolutionOp> {
     auto hasElement = [&](Value value) { return tensorTypeOf(value).getElementType() == element; };
     if (!isa<Float32Type, Float64Type>(element) || !hasElement(op.getInput()) || !hasElement(op.getFilter()))
       return b.notifyMatchFailure(op, "sums would be rounded to a narrow type");
-    if (!isPointwise(op) || !op.getType().hasStaticShape() || !matchPattern(op.getFilter(), m_Constant()))
+    if (!hasOneTap(op) || !op.getType().hasStaticShape() || !matchPattern(op.getFilter(), m_Constant()))
       return b.notifyMatchFailure(op, "is no convolution of one constant tap, or sizes are known at run time only");
     auto joined = op.getInput().getDefiningOp<ConcatenateOp>();
     if (joined && static_cast<int64_t>(joined.getAxis()) != channelAxis(op))

@@ -32,3 +32,13 @@ func.func @moves_before_it_widens(%x: tensor<1x3x4x5xf32>, %w: tensor<3x3x2x2xf3
   %1 = sinter.convolution %0, %v {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x3x8x10xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x10xf32>
   return %1 : tensor<1x4x8x10xf32>
 }
+
+// How many channels there will be is not known.
+// CHECK-LABEL: @moves_before_an_open_filter
+// CHECK: sinter.transpose {{.*}} -> tensor<1x4x2x5x2x8xf32>
+// CHECK: sinter.convolution {{.*}} -> tensor<1x?x8x10xf32>
+func.func @moves_before_an_open_filter(%x: tensor<1x3x4x5xf32>, %w: tensor<8x3x2x2xf32>, %v: tensor<?x8x1x1xf32>) -> tensor<1x?x8x10xf32> {
+  %0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x3x4x5xf32>, tensor<8x3x2x2xf32>) -> tensor<1x8x8x10xf32>
+  %1 = sinter.convolution %0, %v {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x8x8x10xf32>, tensor<?x8x1x1xf32>) -> tensor<1x?x8x10xf32>
+  return %1 : tensor<1x?x8x10xf32>
+}
