@@ -5,13 +5,13 @@
 // cycles each.
 
 #include "ir/Contraction.h"
+#include "ir/Denormals.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -21,25 +21,13 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
-/// A number so large makes denormals beside it nothing.
-static const double kLarge = std::ldexp(1.0, -64);
-
-/// `attr` with zeros for denormals, if it has any, and large numbers.
+/// `attr` with zeros for denormals, if it has any beside ordinary numbers.
 static std::optional<HostTensor> withoutDenormals(ElementsAttr attr) {
   FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
-  auto element = dyn_cast<FloatType>(attr.getElementType());
-  if (failed(tensor) || !element)
+  if (failed(tensor) ||
+      !zeroDenormals(attr.getElementType(), {tensor->data(), static_cast<size_t>(tensor->numBytes())}))
     return std::nullopt;
-  double least = APFloat::getSmallestNormalized(element.getFloatSemantics()).convertToDouble();
-  std::vector<double> numbers = tensor->toFloats();
-  auto isDenormal = [&](double number) { return number != 0 && std::abs(number) < least; };
-  if (llvm::none_of(numbers, isDenormal) ||
-      llvm::none_of(numbers, [](double number) { return std::abs(number) >= kLarge; }))
-    return std::nullopt;
-  std::replace_if(numbers.begin(), numbers.end(), isDenormal, 0.0);
-  HostTensor dropped(tensor->elementType(), tensor->shape());
-  dropped.assignFloats(numbers);
-  return dropped;
+  return std::move(*tensor);
 }
 
 namespace {
@@ -47,9 +35,6 @@ namespace {
 struct DropFromBias : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &b) const override {
-    Type element = getElementTypeOrSelf(op.getType());
-    if (!element.isF32() && !element.isF64())
-      return b.notifyMatchFailure(op, "its type is not one whose denormals are slow");
     for (unsigned bias : {0, 1}) {
       Operation *product = op->getOperand(1 - bias).getDefiningOp();
       auto broadcast = op->getOperand(bias).getDefiningOp<BroadcastOp>();
