@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """few_results.py BUILD [TARGET...]
 
-Few numbers from large arrays against NumPy, on two threads: sums, products, extremes, with something computed before and after, of axes that parts divide and that they do not.
+Few numbers, or rows of them, from large arrays against NumPy, on two threads: sums, products, extremes, with something computed before and after, of axes that parts divide and that they do not.
 Integers and extremes are equal to the bit, sums of floats within 1e-6 of the sum of magnitudes in f64."""
 import sys
 
@@ -10,7 +10,8 @@ import numpy as np
 
 import cases
 
-SHAPES = [((200000,), (0,)), ((199999,), (0,)), ((16, 50000), (0, 1)), ((3, 70001), (1,)), ((5, 2, 33000), (0, 2)), ((2, 3, 300, 401), (0, 2, 3)), ((16, 9000), (1,)), ((17, 9000), (1,))]
+SHAPES = [((200000,), (0,)), ((199999,), (0,)), ((16, 50000), (0, 1)), ((3, 70001), (1,)), ((5, 2, 33000), (0, 2)), ((2, 3, 300, 401), (0, 2, 3)), ((16, 9000), (1,)), ((17, 9000), (1,)),
+          ((18433, 32), (0,)), ((8, 48, 47, 16), (0, 1, 2)), ((4099, 96), (0,)), ((50001, 3), (0,)), ((2, 3001, 145), (1,)), ((3, 5, 40, 41, 33), (1, 2, 3)), ((2, 90, 2, 91, 33), (1, 3))]
 KINDS = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i32": np.int32, "i8": np.int8, "ui16": np.uint16}
 REDUCE = {"add": np.add, "max": np.maximum, "min": np.minimum}
 
@@ -43,7 +44,7 @@ class Case:
 
 def main():
     rng = np.random.default_rng(11)
-    all_cases = [Case(8 * i + j, *shape, kind, how, rng) for i, (kind, how) in enumerate((kind, how) for kind in KINDS for how in REDUCE) for j, shape in enumerate(SHAPES)]
+    all_cases = [Case(len(SHAPES) * i + j, *shape, kind, how, rng) for i, (kind, how) in enumerate((kind, how) for kind in KINDS for how in REDUCE) for j, shape in enumerate(SHAPES)]
     cases.check(sys.argv[1], sys.argv[2:], all_cases, strides=(1, 5), noun="reductions", threads=2)
 
 

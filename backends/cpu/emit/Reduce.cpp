@@ -8,7 +8,9 @@
 //   chunk     a run of result elements, or of (row of results, a few vectors of it)
 //
 // Where few results are each of a long innermost axis, a chunk combines a part of that axis into the workspace, and a
-// second step the parts of each result and what they leave of the axis.
+// second step the parts of each result and what they leave of the axis. Where few rows of results are each of many rows
+// that follow each other, a chunk combines a part of these for all columns, and a second step the parts: a thread reads
+// the rows that it also reads and writes in kernels that compute element by element, which stay in its caches.
 
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
@@ -23,13 +25,21 @@ using namespace sinter::cpu;
 
 /// Independent vectors of partial results across rows.
 constexpr int64_t kPartials = 8;
-/// Results that are few, and the parts of all of them.
+/// Results, or rows of them, that are few, and the parts of all of them.
 constexpr int64_t kFewResults = 16, kParts = 64;
+/// Rows of a part at least, so that the second step has little to do, and parts that are worth a second step.
+constexpr int64_t kPartRows = 32, kLeastParts = 4, kManyParts = 16;
 
 namespace {
 /// Parts of the innermost axis: `count` for each result, of `length` indices, and how many indices are left.
 struct AxisParts {
   int64_t count = 0, length = 0, rest = 0;
+};
+
+/// Rows that are combined: `size` from `first` on (null: 0), at most `most`.
+struct RowRange {
+  Value first, size;
+  DimExpr most;
 };
 
 /// What is reduced, along axes that are merged where they can be.
@@ -38,8 +48,12 @@ struct Reduction {
   void mergeReducedAxes(KernelSpec &spec);
   /// Where lanes run.
   DimExpr laneAxis() const { return sizes[inner ? reduced.back() : kept.back()]; }
-  /// Of few results of long axes of known size; none otherwise.
-  AxisParts parts(KernelSpec &spec) const;
+  /// Of few results of long axes of known size, where a chunk has so many elements; none otherwise.
+  AxisParts parts(KernelSpec &spec, int64_t chunk) const;
+  /// The same for few rows of results of many rows; the last part may be shorter.
+  AxisParts rowParts(KernelSpec &spec, int64_t chunk) const;
+  /// Rows of results.
+  DimExpr resultRows(DimContext &dims) const;
 
   ReduceOp op;
   Dims sizes;
@@ -59,8 +73,13 @@ public:
   }
   EmittedKernel emit();
   EmittedKernel emitParts(const AxisParts &parts);
+  EmittedKernel emitRowParts(const AxisParts &parts);
 
 private:
+  /// The totals of `count` vectors of columns from `column` on.
+  using CombineColumns = function_ref<SmallVector<Value>(Value column, int64_t count, int64_t columnLanes, Value mask)>;
+  using TakeTotal = function_ref<void(KernelElements &, Value column, Value total)>;
+
   Value identity() { return identityOf(fn, op.getCombiner(), elementType); }
   Value combined(Value x, Value y) { return combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); }
   Value read(KernelElements &elements, ArrayRef<LaneIndex> index) {
@@ -71,11 +90,22 @@ private:
   }
   SmallVector<SummedAxis> outerAxes();
   SmallVector<Value> positionOf(Value flat);
+  SmallVector<Value> rowPositionOf(Value row);
   Value combineRun(ArrayRef<Value> outer, DimExpr length, Value first);
   void alongRow(Value flat);
   void acrossRows(Value row, Value firstColumn);
-  /// Combines all rows for `count` vectors of columns from `column` on.
-  SmallVector<Value> combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes, Value mask);
+  /// Passes on the totals of the vectors of one group of columns, from `firstColumn` on.
+  void acrossColumns(Value firstColumn, CombineColumns combine, TakeTotal take);
+  /// Combines rows for `count` vectors of columns from `column` on.
+  SmallVector<Value> combineRows(ArrayRef<Value> outer, const RowRange &range, Value column, int64_t count,
+                                 int64_t columnLanes, Value mask);
+  /// Groups of columns; the last has what the others leave.
+  DimExpr groups() const;
+  void storeAt(KernelElements &elements, ArrayRef<Value> outer, Value column, Value total);
+  /// The two steps of a kernel that combines parts: of them, and what they left in the workspace.
+  EmittedKernel emitSteps(const AxisParts &parts, DimExpr results, DimExpr partBytes,
+                          function_ref<void(Value partials)> combineParts,
+                          function_ref<void(Value partials)> combineResults);
   void store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index);
   double estimatedNs(DimExpr work) const;
 
@@ -116,12 +146,16 @@ void Reduction::mergeReducedAxes(KernelSpec &spec) {
       return strides.empty() || (static_cast<int64_t>(strides.size()) == rank && strides[axis] < 0);
     });
   };
-  for (size_t k = reduced.size(); k-- > 1;)
-    if (reduced[k - 1] + 1 == reduced[k] && follow(reduced[k - 1])) {
-      sizes[reduced[k]] = spec.dims.mul(sizes[reduced[k - 1]], sizes[reduced[k]]);
+  int64_t first = reduced.back(); // of those that are walked as one
+  for (size_t k = reduced.size(); k-- > 1;) {
+    int64_t before = reduced[k - 1];
+    if (before + 1 == first && follow(before)) {
+      sizes[reduced[k]] = spec.dims.mul(sizes[before], sizes[reduced[k]]);
       reduced[k - 1] = reduced[k];
       reduced.erase(reduced.begin() + k);
     }
+    first = before;
+  }
 }
 
 /// The reduced axes but the innermost.
@@ -169,11 +203,11 @@ void ReduceEmitter::alongRow(Value flat) {
   store(elements, total, elements.uniform(outer));
 }
 
-AxisParts Reduction::parts(KernelSpec &spec) const {
+AxisParts Reduction::parts(KernelSpec &spec, int64_t chunk) const {
   int64_t results = constantOr(spec.dims, units, 0), each = constantOr(spec.dims, perUnit, 0);
   if (!inner || results == 0 || results > kFewResults || elementType.isInteger(1) || spec.options.optLevel == 0)
     return {};
-  int64_t axis = constantOr(spec.dims, laneAxis(), 0), chunk = spec.schedule().getChunk();
+  int64_t axis = constantOr(spec.dims, laneAxis(), 0);
   int64_t count = std::min(kParts / results, each / std::max<int64_t>(chunk, 1));
   // Whole vectors of all partial results.
   int64_t together = kPartials * spec.schedule().getLanes(),
@@ -181,13 +215,52 @@ AxisParts Reduction::parts(KernelSpec &spec) const {
   return length > 0 ? AxisParts{count, length, axis - count * length} : AxisParts{};
 }
 
-/// Chunks of a first step combine a part of the innermost axis each, those of a second one the parts of one result.
-EmittedKernel ReduceEmitter::emitParts(const AxisParts &parts) {
+DimExpr Reduction::resultRows(DimContext &dims) const {
+  return dims.product(
+      ArrayRef(llvm::map_to_vector(ArrayRef(kept).drop_back(), [&](int64_t axis) { return sizes[axis]; })));
+}
+
+AxisParts Reduction::rowParts(KernelSpec &spec, int64_t chunk) const {
+  if (inner || reduced.size() != 1 || elementType.isInteger(1) || spec.options.optLevel == 0)
+    return {};
+  int64_t results = constantOr(spec.dims, resultRows(spec.dims), 0), rows = constantOr(spec.dims, sizes[reduced[0]], 0),
+          columns = constantOr(spec.dims, laneAxis(), 0), elements = 0;
+  if (results == 0 || results > kFewResults || llvm::MulOverflow(rows, columns, elements))
+    return {};
+  chunk = std::max<int64_t>(chunk, 1);
+  int64_t count = std::min({kParts / results, elements / chunk, rows / kPartRows});
+  // What columns would be split into.
+  int64_t groups = columns * std::min(rows, chunk) / chunk;
+  if (count < kLeastParts || (count < kManyParts && count < groups))
+    return {};
+  int64_t length = llvm::alignTo(llvm::divideCeil(rows, count), kPartials);
+  return {static_cast<int64_t>(llvm::divideCeil(rows, length)), length, 0};
+}
+
+EmittedKernel ReduceEmitter::emitSteps(const AxisParts &parts, DimExpr results, DimExpr partBytes,
+                                       function_ref<void(Value partials)> combineParts,
+                                       function_ref<void(Value partials)> combineResults) {
   DimContext &dims = fn.spec.dims;
   Value partials =
       memref::ViewOp::create(b, MemRefType::get({kHuge}, accumulator), fn.workspace(), fn.index(0), ValueRange{});
+  fn.branch(
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.step(), fn.index(0)), [&] { combineParts(partials); },
+      [&] { combineResults(partials); });
+  fn.finish();
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.steps = dims.constant(2);
+  emitted.chunks = dims.mul(results, dims.constant(parts.count));
+  emitted.workspaceBytes = dims.mul(emitted.chunks, partBytes);
+  emitted.estimatedNs = estimatedNs(dims.mul(units, perUnit));
+  return emitted;
+}
+
+/// Chunks of a first step combine a part of the innermost axis each, those of a second one the parts of one result.
+EmittedKernel ReduceEmitter::emitParts(const AxisParts &parts) {
+  DimContext &dims = fn.spec.dims;
   Value count = fn.index(parts.count);
-  auto combineParts = [&] {
+  auto combineParts = [&](Value partials) {
     fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
       Value result = arith::DivUIOp::create(b, chunk, count), part = arith::RemUIOp::create(b, chunk, count);
       Value first = arith::MulIOp::create(b, part, fn.index(parts.length));
@@ -195,7 +268,7 @@ EmittedKernel ReduceEmitter::emitParts(const AxisParts &parts) {
       memref::StoreOp::create(b, total, partials, ValueRange{chunk});
     });
   };
-  auto combineResults = [&] {
+  auto combineResults = [&](Value partials) {
     fn.loop(fn.begin(), arith::MinSIOp::create(b, fn.end(), fn.materialize(units)), 1, [&](Value result) {
       SmallVector<Value> outer = positionOf(result);
       Value total =
@@ -208,23 +281,88 @@ EmittedKernel ReduceEmitter::emitParts(const AxisParts &parts) {
       store(elements, total, elements.uniform(outer));
     });
   };
-  fn.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.step(), fn.index(0)), combineParts, combineResults);
-  fn.finish();
-  EmittedKernel emitted;
-  emitted.function = fn.function;
-  emitted.steps = dims.constant(2);
-  emitted.chunks = dims.mul(units, dims.constant(parts.count));
-  emitted.workspaceBytes = dims.mul(emitted.chunks, dims.constant(byteWidth(accumulator)));
-  emitted.estimatedNs = estimatedNs(dims.mul(units, perUnit));
-  return emitted;
+  return emitSteps(parts, units, dims.constant(byteWidth(accumulator)), combineParts, combineResults);
 }
 
-SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes,
-                                              Value mask) {
+/// Chunks of a first step combine a part of the rows of one row of results each, those of a second one the parts of
+/// some columns of it.
+EmittedKernel ReduceEmitter::emitRowParts(const AxisParts &parts) {
+  DimContext &dims = fn.spec.dims;
+  DimExpr length = dims.constant(parts.length), rows = resultRows(dims);
+  Value count = fn.index(parts.count);
+  int64_t width = llvm::alignTo(dims.resolve(laneAxis()).constant(), lanes); // whole vectors of a part's totals
+  auto placeOf = [&](Value chunk, Value column) -> Value {
+    return arith::AddIOp::create(b, arith::MulIOp::create(b, chunk, fn.index(width)), column);
+  };
+  auto combineParts = [&](Value partials) {
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      SmallVector<Value> outer = rowPositionOf(arith::DivUIOp::create(b, chunk, count));
+      Value first = arith::MulIOp::create(b, arith::RemUIOp::create(b, chunk, count), fn.index(parts.length));
+      Value left = arith::SubIOp::create(b, fn.materialize(sizes[reduced.back()]), first);
+      RowRange range{first, arith::MinSIOp::create(b, left, fn.index(parts.length)), length};
+      fn.loop(fn.index(0), fn.materialize(groups()), 1, [&](Value group) {
+        acrossColumns(
+            arith::MulIOp::create(b, group, fn.index(vectors * lanes)),
+            [&](Value column, int64_t number, int64_t columnLanes, Value mask) {
+              return combineRows(outer, range, column, number, columnLanes, mask);
+            },
+            [&](KernelElements &, Value column, Value total) {
+              Value place = placeOf(chunk, column);
+              if (isa<VectorType>(total.getType()))
+                vector::StoreOp::create(b, total, partials, ValueRange{place});
+              else
+                memref::StoreOp::create(b, total, partials, ValueRange{place});
+            });
+      });
+    });
+  };
+  auto combineResults = [&](Value partials) {
+    DimExpr all = dims.mul(rows, groups());
+    Value each = fn.materialize(dims.ceilDiv(all, dims.mul(rows, dims.constant(parts.count))));
+    Value low = arith::MinSIOp::create(b, arith::MulIOp::create(b, fn.begin(), each), fn.materialize(all));
+    Value high = arith::MinSIOp::create(b, arith::MulIOp::create(b, fn.end(), each), fn.materialize(all));
+    Value perRow = fn.materialize(groups());
+    fn.loop(low, high, 1, [&](Value unit) {
+      Value row = arith::DivUIOp::create(b, unit, perRow), group = arith::RemUIOp::create(b, unit, perRow);
+      SmallVector<Value> outer = rowPositionOf(row);
+      Value from = arith::MulIOp::create(b, row, count), to = arith::AddIOp::create(b, from, count);
+      acrossColumns(
+          arith::MulIOp::create(b, group, fn.index(vectors * lanes)),
+          [&](Value column, int64_t number, int64_t columnLanes, Value) {
+            Value start = identity();
+            if (columnLanes > 1)
+              start = KernelElements(fn, columnLanes).splat(start);
+            return fn.loop(from, to, 1, SmallVector<Value>(number, start),
+                           [&](Value part, ValueRange carried) -> SmallVector<Value> {
+                             SmallVector<Value> totals;
+                             for (auto [j, total] : llvm::enumerate(carried)) {
+                               Value offset = fn.index(static_cast<int64_t>(j) * columnLanes);
+                               Value place = arith::AddIOp::create(b, placeOf(part, column), offset), value;
+                               if (auto type = dyn_cast<VectorType>(start.getType()))
+                                 value = vector::LoadOp::create(b, type, partials, ValueRange{place});
+                               else
+                                 value = memref::LoadOp::create(b, partials, ValueRange{place});
+                               totals.push_back(combined(total, value));
+                             }
+                             return totals;
+                           });
+          },
+          [&](KernelElements &elements, Value column, Value total) { storeAt(elements, outer, column, total); });
+    });
+  };
+  return emitSteps(parts, rows, dims.constant(width * byteWidth(accumulator)), combineParts, combineResults);
+}
+
+SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, const RowRange &range, Value column, int64_t count,
+                                              int64_t columnLanes, Value mask) {
   DimContext &dims = fn.spec.dims;
   int64_t together = std::max<int64_t>(1, kPartials / count);
-  DimExpr rows = sizes[reduced.back()], step = dims.constant(together);
-  Value whole = fn.materialize(dims.mul(dims.floorDiv(rows, step), step)), end = fn.materialize(rows);
+  DimExpr rows = range.most, step = dims.constant(together);
+  Value whole, end = range.size;
+  if (range.first)
+    whole = arith::SubIOp::create(b, end, arith::RemUIOp::create(b, end, fn.index(together)));
+  else
+    whole = fn.materialize(dims.mul(dims.floorDiv(rows, step), step));
   Value start = identity();
   if (columnLanes > 1)
     start = KernelElements(fn, columnLanes).splat(start);
@@ -239,7 +377,9 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value colum
         index[axis] = elements.uniform(i);
       for (auto [k, i] : llvm::enumerate(at))
         index[reduced[k]] = elements.uniform(i);
-      index[reduced.back()] = elements.uniform(arith::AddIOp::create(b, row, fn.index(r)));
+      Value place = arith::AddIOp::create(b, row, fn.index(r));
+      index[reduced.back()] =
+          elements.uniform(range.first ? arith::AddIOp::create(b, range.first, place).getResult() : place);
       index[kept.back()] =
           LaneLoop::at(elements, arith::AddIOp::create(b, column, fn.index(j * columnLanes)).getResult());
       Value &sum = sums[r * count + j];
@@ -256,9 +396,10 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value colum
             addRow(at, row, r, next);
           return next;
         });
-    // The rows that are left.
+    // The rows that are left. A block of a range that is shorter than most has none.
+    Value rest = range.first ? arith::MaxSIOp::create(b, begin, wholeStop).getResult() : wholeStop;
     SmallVector<Value> first(sums.begin(), sums.begin() + count);
-    first = fn.loop(wholeStop, endStop, 1, first, [&](Value row, ValueRange partial) -> SmallVector<Value> {
+    first = fn.loop(rest, endStop, 1, first, [&](Value row, ValueRange partial) -> SmallVector<Value> {
       SmallVector<Value> next(partial);
       addRow(at, row, 0, next);
       return next;
@@ -295,25 +436,40 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value colum
   return totals;
 }
 
-/// The vectors of one row of results from `firstColumn` on: lanes along the innermost axis, which stays.
-void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
+/// Where a row of results is.
+SmallVector<Value> ReduceEmitter::rowPositionOf(Value row) {
   Dims outerSizes;
   for (int64_t axis : ArrayRef(kept).drop_back())
     outerSizes.push_back(sizes[axis]);
-  SmallVector<Value> outer = fn.delinearize(row, outerSizes);
+  return fn.delinearize(row, outerSizes);
+}
+
+void ReduceEmitter::storeAt(KernelElements &elements, ArrayRef<Value> outer, Value column, Value total) {
+  SmallVector<LaneIndex> index = elements.uniform(outer);
+  index.push_back(LaneLoop::at(elements, column));
+  store(elements, total, index);
+}
+
+/// The vectors of one row of results from `firstColumn` on: lanes along the innermost axis, which stays.
+void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
+  SmallVector<Value> outer = rowPositionOf(row);
+  DimExpr rows = sizes[reduced.back()];
+  RowRange all{nullptr, fn.materialize(rows), rows};
+  acrossColumns(
+      firstColumn,
+      [&](Value column, int64_t count, int64_t columnLanes, Value mask) {
+        return combineRows(outer, all, column, count, columnLanes, mask);
+      },
+      [&](KernelElements &elements, Value column, Value total) { storeAt(elements, outer, column, total); });
+}
+
+void ReduceEmitter::acrossColumns(Value firstColumn, CombineColumns combine, TakeTotal take) {
   DimExpr columnCount = sizes[kept.back()];
-  auto storeAt = [&](KernelElements &elements, Value column, Value total) {
-    SmallVector<LaneIndex> index = elements.uniform(outer);
-    index.push_back(LaneLoop::at(elements, column));
-    store(elements, total, index);
-  };
   auto oneByOne = [&] {
     LaneLoop columns(fn, columnCount, lanes);
-    columns.forEach(
-        [&](KernelElements &elements, Value column) {
-          storeAt(elements, column, combineRows(outer, column, 1, elements.lanes, elements.mask)[0]);
-        },
-        firstColumn);
+    columns.forEach([&](KernelElements &elements,
+                        Value column) { take(elements, column, combine(column, 1, elements.lanes, elements.mask)[0]); },
+                    firstColumn);
   };
   if (vectors == 1)
     return oneByOne();
@@ -327,10 +483,10 @@ void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
     oneByOne();
     b.setInsertionPointToStart(branch.thenBlock());
   }
-  SmallVector<Value> totals = combineRows(outer, firstColumn, vectors, lanes, nullptr);
+  SmallVector<Value> totals = combine(firstColumn, vectors, lanes, nullptr);
   for (int64_t j = 0; j < vectors; ++j) {
     KernelElements elements(fn, lanes);
-    storeAt(elements, arith::AddIOp::create(b, firstColumn, fn.index(j * lanes)), totals[j]);
+    take(elements, arith::AddIOp::create(b, firstColumn, fn.index(j * lanes)), totals[j]);
   }
 }
 
@@ -339,15 +495,17 @@ double ReduceEmitter::estimatedNs(DimExpr work) const {
   return fn.spec.costs().reducedNs * static_cast<double>(constantOr(fn.spec.dims, work, 0));
 }
 
+/// A vector at a time: the rest of a row is one group.
+DimExpr ReduceEmitter::groups() const {
+  DimContext &dims = fn.spec.dims;
+  return vectors > 1 ? dims.ceilDiv(laneAxis(), dims.constant(vectors * lanes)) : dims.constant(1);
+}
+
 EmittedKernel ReduceEmitter::emit() {
   DimContext &dims = fn.spec.dims;
-  DimExpr one = dims.constant(1), work = dims.mul(units, perUnit), groups = one;
+  DimExpr one = dims.constant(1), work = dims.mul(units, perUnit);
   if (!inner) {
-    // A vector at a time: the rest of a row is one group.
-    groups = vectors > 1 ? dims.ceilDiv(laneAxis(), dims.constant(vectors * lanes)) : one;
-    units =
-        dims.product(ArrayRef(llvm::map_to_vector(ArrayRef(kept).drop_back(), [&](int64_t k) { return sizes[k]; })));
-    units = dims.mul(units, groups);
+    units = dims.mul(resultRows(dims), groups());
     perUnit = dims.mul(perUnit, vectors > 1 ? dims.constant(vectors * lanes) : laneAxis());
   }
   DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(perUnit, one)));
@@ -355,7 +513,7 @@ EmittedKernel ReduceEmitter::emit() {
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), count);
-    Value groupCount = inner ? Value() : fn.materialize(groups);
+    Value groupCount = inner ? Value() : fn.materialize(groups());
     fn.loop(low, high, 1, [&](Value unit) {
       if (inner)
         return alongRow(unit);
@@ -383,11 +541,13 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
   plan.setLanes(lanesOfKernel(spec, reduction.laneAxis(), byteWidth(reduction.accumulator)));
   plan.setChunk(spec.costs().reducedElements);
   if (!reduction.inner) {
-    // As many vectors side by side as leave some groups to other threads.
+    // As many vectors side by side as leave some groups to other threads, where those have no rows of their own.
     DimExpr columns = spec.dims.resolve(reduction.laneAxis());
     int64_t lanes = lanesOr(given, plan.lanes.chosen), vectors = 1;
     int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
-    while (lanes > 1 && 2 * vectors <= std::min(count / 2, kPartials))
+    if (reduction.rowParts(spec, given ? given.getChunk() : plan.chunk.chosen).count == 0)
+      count /= 2;
+    while (lanes > 1 && 2 * vectors <= std::min(count, kPartials))
       vectors *= 2;
     plan.addTile(vectors, kPartials, kPartials);
   }
@@ -396,8 +556,11 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
 
 EmittedKernel sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto op = cast<ReduceOp>(findShapedRoot(spec));
-  AxisParts parts = Reduction(spec, op).parts(spec);
-  KernelFunction fn(spec, module, name, {.workspace = parts.count > 0, .step = parts.count > 0});
+  Reduction reduction(spec, op);
+  int64_t chunk = spec.schedule().getChunk();
+  AxisParts parts = reduction.parts(spec, chunk), rowParts = reduction.rowParts(spec, chunk);
+  bool inParts = parts.count > 0 || rowParts.count > 0;
+  KernelFunction fn(spec, module, name, {.workspace = inParts, .step = inParts});
   ReduceEmitter emitter(fn, op);
-  return parts.count > 0 ? emitter.emitParts(parts) : emitter.emit();
+  return parts.count > 0 ? emitter.emitParts(parts) : inParts ? emitter.emitRowParts(rowParts) : emitter.emit();
 }
