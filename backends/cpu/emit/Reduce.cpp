@@ -530,6 +530,14 @@ EmittedKernel ReduceEmitter::emit() {
   return emitted;
 }
 
+/// Vectors side by side where a chunk has all `count` of them: groups of one size, which read a row's lines together.
+static int64_t vectorsOfParts(int64_t count) {
+  for (int64_t vectors = std::min(count, kPartials); vectors > 2; --vectors)
+    if (count % vectors == 0)
+      return vectors;
+  return std::clamp<int64_t>(count, 1, kPartials);
+}
+
 Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
   auto op = dyn_cast_or_null<ReduceOp>(findShapedRoot(spec));
   if (!op || op.getAxes().empty())
@@ -541,15 +549,17 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
   plan.setLanes(lanesOfKernel(spec, reduction.laneAxis(), byteWidth(reduction.accumulator)));
   plan.setChunk(spec.costs().reducedElements);
   if (!reduction.inner) {
-    // As many vectors side by side as leave some groups to other threads, where those have no rows of their own.
     DimExpr columns = spec.dims.resolve(reduction.laneAxis());
     int64_t lanes = lanesOr(given, plan.lanes.chosen), vectors = 1;
     int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
-    if (reduction.rowParts(spec, given ? given.getChunk() : plan.chunk.chosen).count == 0)
-      count /= 2;
-    while (lanes > 1 && 2 * vectors <= std::min(count, kPartials))
-      vectors *= 2;
-    plan.addTile(vectors, kPartials, kPartials);
+    if (lanes > 1 && reduction.rowParts(spec, given ? given.getChunk() : plan.chunk.chosen).count > 0) {
+      vectors = vectorsOfParts(count);
+    } else {
+      // As many vectors side by side as leave some groups to other threads.
+      while (lanes > 1 && 2 * vectors <= std::min(count / 2, kPartials))
+        vectors *= 2;
+    }
+    plan.addTile(vectors, kPartials);
   }
   return plan;
 }
