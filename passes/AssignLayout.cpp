@@ -52,8 +52,8 @@ static Value transpose(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t
 }
 
 /// `op` again with other operands and a result of `type`.
-static Operation *cloneWith(OpBuilder &b, Operation *op, ValueRange operands, RankedTensorType type) {
-  Operation *copy = b.clone(*op);
+template <typename Op> static Op cloneWith(OpBuilder &b, Op op, ValueRange operands, RankedTensorType type) {
+  auto copy = cast<Op>(b.clone(*op.getOperation()));
   copy->setOperands(operands);
   copy->getResult(0).setType(type);
   return copy;
@@ -80,7 +80,7 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
     SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()), last = inverse(first);
     Value input = transpose(b, op.getLoc(), op.getInput(), last);
     Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
-    auto moved = cast<ConvolutionOp>(cloneWith(b, op, {input, filter}, permuteType(op.getType(), last)));
+    auto moved = cloneWith(b, op, {input, filter}, permuteType(op.getType(), last));
     moved.setLayout(ConvLayout::channels_last);
     b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
     return success();
@@ -99,8 +99,7 @@ template <typename Op> struct WindowLast : OpRewritePattern<Op> {
     if (rank < 3 || slides(0) || slides(1) || llvm::none_of(llvm::seq<int64_t>(2, rank), slides))
       return b.notifyMatchFailure(op, "slides along the first two axes, or not at all");
     SmallVector<int64_t> first = channelsToFirst(rank), last = inverse(first);
-    auto moved =
-        cast<Op>(cloneWith(b, op, transpose(b, op.getLoc(), op.getOperand(), last), permuteType(op.getType(), last)));
+    auto moved = cloneWith(b, op, transpose(b, op.getLoc(), op.getOperand(), last), permuteType(op.getType(), last));
     moved.setWindow(permute(op.getWindow(), last));
     moved.setStrides(permute(op.getStrides(), last));
     moved.setLow(permute(op.getLow(), last));
@@ -135,6 +134,19 @@ static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64
   return BroadcastOp::create(b, op.getLoc(), type, operand, Value(), sizes, resultAxes, type);
 }
 
+/// The transpose of `value` by `last` in the block of `reader` that an op with channels last reads: of what a
+/// convolution reads and its result is added to. Null where there is none. (Of three axes, that order is its own
+/// inverse.)
+static TransposeOp movedForOthers(Value value, ArrayRef<int64_t> last, Operation *reader) {
+  auto isConvolution = [](Operation *user) { return isa<ConvolutionOp>(user); };
+  for (Operation *user : value.getUsers())
+    if (auto op = dyn_cast<TransposeOp>(user); op && op->getBlock() == reader->getBlock() &&
+                                               op.getPermutation() == last &&
+                                               llvm::any_of(op->getUsers(), isConvolution))
+      return op;
+  return nullptr;
+}
+
 /// `value` with its axes permuted by `last`, where that costs no pass over a large tensor; null otherwise.
 static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> last, Value like) {
   if (TransposeOp op = layoutTranspose(value))
@@ -159,13 +171,21 @@ struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
       return b.notifyMatchFailure(op, "no operand is transposed");
     SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
     auto canAbsorb = [&](Value value) {
-      return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp());
+      return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp()) ||
+             movedForOthers(value, last, op);
     };
     if (!llvm::all_of(op->getOperands(), canAbsorb))
       return b.notifyMatchFailure(op, "another operand has channels first");
     SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
+    for (Value operand : op->getOperands()) {
       operands.push_back(absorb(b, operand, last, found.getOperand()));
+      if (operands.back())
+        continue;
+      TransposeOp moved = movedForOthers(operand, last, op);
+      if (op->isBeforeInBlock(moved))
+        b.moveOpBefore(moved, op);
+      operands.back() = moved;
+    }
     Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
     b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
     return success();
@@ -190,7 +210,7 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
     llvm::sort(order);
     for (int64_t axis : kept)
       permutation.push_back(std::distance(order.begin(), llvm::find(order, axis)));
-    auto moved = cast<ReduceOp>(cloneWith(b, op, found.getOperand(), permuteType(op.getType(), inverse(permutation))));
+    auto moved = cloneWith(b, op, found.getOperand(), permuteType(op.getType(), inverse(permutation)));
     moved.setAxes(axes);
     Value result = moved.getResult();
     b.replaceOp(op, llvm::is_sorted(permutation) ? result : transpose(b, op.getLoc(), result, permutation));
@@ -212,7 +232,7 @@ struct SinkThroughConcatenate : OpRewritePattern<ConcatenateOp> {
     }
     if (first.empty())
       return failure();
-    auto moved = cast<ConcatenateOp>(cloneWith(b, op, operands, permuteType(op.getType(), inverse(first))));
+    auto moved = cloneWith(b, op, operands, permuteType(op.getType(), inverse(first)));
     moved.setAxis(first[op.getAxis()]);
     b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
     return success();
@@ -226,7 +246,7 @@ struct SinkThroughPad : OpRewritePattern<PadOp> {
     if (!found)
       return b.notifyMatchFailure(op, "the operand is not transposed");
     SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
-    auto moved = cast<PadOp>(cloneWith(b, op, {found.getOperand(), op.getValue()}, permuteType(op.getType(), last)));
+    auto moved = cloneWith(b, op, {found.getOperand(), op.getValue()}, permuteType(op.getType(), last));
     moved.setLow(permute(op.getLow(), last));
     moved.setHigh(permute(op.getHigh(), last));
     moved.setInterior(permute(op.getInterior(), last));
@@ -242,7 +262,7 @@ struct SinkThroughSlice : OpRewritePattern<SliceOp> {
     if (!found)
       return b.notifyMatchFailure(op, "the operand is not transposed");
     SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
-    auto moved = cast<SliceOp>(cloneWith(b, op, found.getOperand(), permuteType(op.getType(), last)));
+    auto moved = cloneWith(b, op, found.getOperand(), permuteType(op.getType(), last));
     moved.setStarts(permute(op.getStarts(), last));
     moved.setLimits(permute(op.getLimits(), last));
     moved.setSteps(permute(op.getSteps(), last));

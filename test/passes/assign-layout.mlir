@@ -20,6 +20,24 @@ func.func @transposes_meet_between_convolutions(%x: tensor<1x3x8x8xf32>, %bias: 
   return %4 : tensor<1x4x4x4xf32>
 }
 
+// What a convolution reads is transposed anyway: its result is added to that. Of three axes, both orders are the same.
+// CHECK-LABEL: @residuals_of_what_is_read
+// CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 1>}
+// CHECK: %[[C:.*]] = sinter.convolution %[[X]]
+// CHECK: %[[S:.*]] = sinter.add %[[X]], %[[C]]
+// CHECK: %[[D:.*]] = sinter.convolution %[[S]]
+// CHECK: %[[T:.*]] = sinter.add %[[S]], %[[D]]
+// CHECK: sinter.transpose %[[T]] {permutation = array<i64: 0, 2, 1>}
+func.func @residuals_of_what_is_read(%x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32> {
+  %f = sinter.constant dense<1.0> : tensor<4x4x1xf32>
+  %g = sinter.constant dense<2.0> : tensor<4x4x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1>, low = array<i64: 0>, high = array<i64: 0>, input_dilation = array<i64: 1>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x4x8xf32>, tensor<4x4x1xf32>) -> tensor<1x4x8xf32>
+  %1 = sinter.add %x, %0 : (tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
+  %2 = sinter.convolution %1, %g {strides = array<i64: 1>, low = array<i64: 0>, high = array<i64: 0>, input_dilation = array<i64: 1>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x4x8xf32>, tensor<4x4x1xf32>) -> tensor<1x4x8xf32>
+  %3 = sinter.add %1, %2 : (tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
+  return %3 : tensor<1x4x8xf32>
+}
+
 // CHECK-LABEL: @global_pool_reads_channels_last
 // CHECK: %[[C:.*]] = sinter.convolution
 // CHECK: %[[R:.*]] = sinter.reduce add %[[C]] axes = [1, 2]
