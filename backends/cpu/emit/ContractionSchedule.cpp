@@ -59,12 +59,11 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
     return Plan::refuse("its columns are none, or several axes that cannot be walked as one");
   const ProductForm &form = product->form;
   int64_t width = widthOf(form.sum), most = spec.target().lanes(width);
-  // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
+  // One column has nothing to vectorize: lanes along the sum, or scalar loops, are as good.
   int64_t columns = constantOr(spec.dims, product->columns, ShapedType::kDynamic);
-  bool isFew = columns != ShapedType::kDynamic && columns < most / 2;
-  if (isFew && form.step == ProductForm::Step::fused)
-    return Plan::refuse("it has fewer columns than half a vector");
-  while (isFew && most > form.leastLanes() && columns <= most / 2) // other forms have nothing better
+  if (columns == 1 && form.step == ProductForm::Step::fused && most > 2)
+    return Plan::refuse("it has one column");
+  while (columns != ShapedType::kDynamic && most > form.leastLanes() && columns <= most / 2)
     most /= 2;
   plan.setLanes(most, form.leastLanes());
 
