@@ -120,6 +120,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o, ArrayRef<sched
       createSimplifyAlgebra({.fastMath = o.fastMath})); // products read what is left of the transposes
   pm.addNestedPass<func::FuncOp>(createSplitResizes()); // once transposes lie where they stay
   pm.addNestedPass<func::FuncOp>(createAlignMatrices());
+  pm.addNestedPass<func::FuncOp>(createSplitProducts());
   if (o.fastMath)
     pm.addNestedPass<func::FuncOp>(createAllowWinograd());
   endPhase(pm);

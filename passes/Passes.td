@@ -93,6 +93,16 @@ def SplitResizes : Sinter_FunctionPass<"sinter-split-resizes"> {
   }];
 }
 
+def SplitProducts : Sinter_FunctionPass<"sinter-split-products"> {
+  let summary = "products of few results and long sums, some rows at a time";
+  let description = [{
+    Requires: static sizes, where it is to find anything; matrices lie as they stay.  Ensures: no product of f32 or f64 without batch axes sums along the
+    first axes of both operands to results that are few beside these, as gradients of weights over all pixels are, in one sum: it is the sum of as many
+    products as make enough chunks, each of rows that follow each other. Not where a module has devices.
+    (* example test/passes/split-products.mlir *)
+  }];
+}
+
 def SinkResizes : Sinter_FunctionPass<"sinter-sink-resizes"> {
   let summary = "convolutions of one tap before what makes their input larger";
   let description = [{

@@ -3,7 +3,7 @@
 """turned_products.py BUILD
 
 Products over axes that are not the last of their operands, as gradients of weights are (x^T y), and of rows with rows (x y^T), against NumPy in f64, on each level of CPU that this machine can
-run: rows, columns and sums below, at and above the sizes of vectors and tiles, so that columns are a part of a tile, and as many as are copied whole or tile by tile, and rows that do not stay in cache. Bits are the same on one
+run: rows, columns and sums below, at and above the sizes of vectors and tiles, so that columns are a part of a tile, and as many as are copied whole or tile by tile, and rows that do not stay in cache, and sums of few results so long that parts of them are added. Bits are the same on one
 thread, two and three."""
 import os
 import subprocess
@@ -20,7 +20,7 @@ import sinter_runtime
 # Rows, columns, steps of the sum, and the axis that is summed in each operand.
 CASES = [(600, 520, 64, 0, 0), (1029, 515, 131, 0, 0), (517, 1031, 40, 0, 0), (513, 640, 33, 0, 1), (512, 512, 512, 0, 0), (530, 511, 1030, 0, 1), (300, 200, 70, 0, 0), (16, 900, 40, 0, 0),
          (600, 600, 1, 0, 0), (600, 64, 150, 0, 0), (130, 96, 300, 1, 1), (64, 33, 70, 1, 0), (100, 129, 150, 1, 1), (257, 160, 1500, 1, 0), (70, 400, 40, 1, 1), (12, 48, 700, 1, 1),
-         (2070, 200, 384, 1, 1), (4100, 130, 130, 1, 0), (1601, 1100, 300, 1, 1)]
+         (2070, 200, 384, 1, 1), (4100, 130, 130, 1, 0), (1601, 1100, 300, 1, 1), (24, 144, 4608, 0, 0), (3, 32, 18432, 0, 0), (17, 33, 3375, 0, 0), (40, 50, 1024, 0, 0)]
 KINDS = {"f32": (np.float32, 1e-5), "f64": (np.float64, 1e-14)}
 
 
