@@ -54,8 +54,7 @@ struct SplitLongProduct : OpRewritePattern<DotGeneralOp> {
       return b.notifyMatchFailure(op, "sizes are not known, partial sums would be rounded, or a device may run it");
     auto summed = static_cast<int64_t>(op.getLhsContract().size());
     if (!op.getLhsBatch().empty() || op.getLhsContract() != op.getRhsContract() || summed == lhs.getRank() ||
-        summed == rhs.getRank() ||
-        !llvm::all_of(op.getLhsContract(), [&](int64_t axis) { return axis < summed; }))
+        summed == rhs.getRank() || !llvm::all_of(op.getLhsContract(), [&](int64_t axis) { return axis < summed; }))
       return b.notifyMatchFailure(op, "its sums are not along the first axes of matrices");
     int64_t rows = ShapedType::getNumElements(lhs.getShape().take_front(summed)),
             lhsRow = ShapedType::getNumElements(lhs.getShape().drop_front(summed)),
@@ -72,9 +71,8 @@ struct SplitLongProduct : OpRewritePattern<DotGeneralOp> {
       return c.reshape(operand, from.clone(sizes));
     };
     int64_t batch[] = {0}, contract[] = {1};
-    Value products =
-        c.make<DotGeneralOp>(split(op.getLhs(), lhs), split(op.getRhs(), rhs), ArrayRef(batch), ArrayRef(batch),
-                             ArrayRef(contract), ArrayRef(contract), op.getElementType());
+    Value products = c.make<DotGeneralOp>(split(op.getLhs(), lhs), split(op.getRhs(), rhs), ArrayRef(batch),
+                                          ArrayRef(batch), ArrayRef(contract), ArrayRef(contract), op.getElementType());
     b.replaceOp(op, c.reduce(products, {0}, Combiner::add));
     return success();
   }

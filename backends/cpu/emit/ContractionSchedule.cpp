@@ -61,8 +61,8 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t width = widthOf(form.sum), most = spec.target().lanes(width);
   // One column has nothing to vectorize: lanes along the sum, or scalar loops, are as good.
   int64_t columns = constantOr(spec.dims, product->columns, ShapedType::kDynamic);
-  if (columns == 1 && form.step == ProductForm::Step::fused && most > 2)
-    return Plan::refuse("it has one column");
+  if ((columns == 0 || (columns == 1 && most > 2)) && form.step == ProductForm::Step::fused)
+    return Plan::refuse("it has one column, or none");
   while (columns != ShapedType::kDynamic && most > form.leastLanes() && columns <= most / 2)
     most /= 2;
   plan.setLanes(most, form.leastLanes());
