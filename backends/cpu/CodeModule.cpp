@@ -92,6 +92,26 @@ static std::string emitterOf(KernelOp kernel) {
   return stringifyKernelTemplate(kernel.getKernelTemplate()).str();
 }
 
+/// Appends the text of file `number`. Each file numbers its local labels from 0: they get the file's number, so that
+/// all of it can be assembled.
+static void appendAssembly(std::string &all, StringRef text, size_t number) {
+  auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; };
+  std::string suffix = "_" + std::to_string(number);
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    bool isString = line.ltrim().starts_with(".asci");
+    while (!line.empty()) {
+      size_t size = isOfName(line.front()) ? line.take_while(isOfName).size() : 1;
+      all += line.take_front(size);
+      if (number > 0 && !isString && size > 2 && line.starts_with(".L"))
+        all += suffix;
+      line = line.drop_front(size);
+    }
+    all += '\n';
+    text = rest;
+  }
+}
+
 FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &options) {
   using Kind = schedule::Timeline::Kind;
   auto start = std::chrono::steady_clock::now();
@@ -223,7 +243,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
       report.generateMs = file.generateMs;
     }
     result.llvm += file.llvm;
-    result.assembly += file.assembly;
+    appendAssembly(result.assembly, file.assembly, i);
     result.objects.push_back(std::move(file.bytes));
   }
   return result;

@@ -300,7 +300,7 @@ std::map<std::string, std::string> functionsOf(const std::string &assembly, cons
       result += match.prefix().str() + by(match.str());
     return result + text;
   };
-  const std::regex constant(R"(\.LCPI\d+_\d+)"), local(R"(\.L(BB|tmp|JTI)\d+(_\d+)?)"), own(prefix);
+  const std::regex constant(R"(\.LCPI(_?\d+)+)"), local(R"(\.L(BB|tmp|JTI)(_?\d+)+)"), own(prefix);
   std::map<std::string, std::string> functions;
   for (const auto &[name, body] : blocks) {
     if (name.starts_with(".L") || !name.starts_with(prefix))
