@@ -134,9 +134,8 @@ static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64
   return BroadcastOp::create(b, op.getLoc(), type, operand, Value(), sizes, resultAxes, type);
 }
 
-/// The transpose of `value` by `last` in the block of `reader` that an op with channels last reads: of what a
-/// convolution reads and its result is added to. Null where there is none. (Of three axes, that order is its own
-/// inverse.)
+/// The transpose of `value` by `last` that a convolution in the block of `reader` reads, as its result is mostly added
+/// to `value` then; null where there is none.
 static TransposeOp movedForOthers(Value value, ArrayRef<int64_t> last, Operation *reader) {
   auto isConvolution = [](Operation *user) { return isa<ConvolutionOp>(user); };
   for (Operation *user : value.getUsers())
@@ -158,39 +157,59 @@ static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> last, Val
   return nullptr;
 }
 
+/// Transposes the result of `op` instead of its operands. With `takesOthers`, operands that have channels first may be
+/// those that a convolution reads transposed.
+static LogicalResult sinkThroughPointwise(Pointwise op, PatternRewriter &b, bool takesOthers) {
+  TransposeOp found;
+  for (Value operand : op->getOperands())
+    if (TransposeOp candidate = layoutTranspose(operand)) {
+      found = candidate;
+      break;
+    }
+  if (!found)
+    return b.notifyMatchFailure(op, "no operand is transposed");
+  SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+  auto canAbsorb = [&](Value value) {
+    return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp()) ||
+           (takesOthers && movedForOthers(value, last, op));
+  };
+  if (!llvm::all_of(op->getOperands(), canAbsorb))
+    return b.notifyMatchFailure(op, "another operand has channels first");
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(absorb(b, operand, last, found.getOperand()));
+    if (operands.back())
+      continue;
+    TransposeOp moved = movedForOthers(operand, last, op);
+    if (op->isBeforeInBlock(moved))
+      b.moveOpBefore(moved, op);
+    operands.back() = moved;
+  }
+  Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
+  b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
+  return success();
+}
+
 struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
-    TransposeOp found;
-    for (Value operand : op->getOperands())
-      if (TransposeOp candidate = layoutTranspose(operand)) {
-        found = candidate;
-        break;
-      }
-    if (!found)
-      return b.notifyMatchFailure(op, "no operand is transposed");
-    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
-    auto canAbsorb = [&](Value value) {
-      return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp()) ||
-             movedForOthers(value, last, op);
-    };
-    if (!llvm::all_of(op->getOperands(), canAbsorb))
-      return b.notifyMatchFailure(op, "another operand has channels first");
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands()) {
-      operands.push_back(absorb(b, operand, last, found.getOperand()));
-      if (operands.back())
-        continue;
-      TransposeOp moved = movedForOthers(operand, last, op);
-      if (op->isBeforeInBlock(moved))
-        b.moveOpBefore(moved, op);
-      operands.back() = moved;
-    }
-    Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
-    b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
-    return success();
+    return sinkThroughPointwise(op, b, /*takesOthers=*/false);
   }
 };
+
+/// Adds to what convolutions read where that is transposed; true where anything changed. Each op is looked at once: of
+/// three axes, the order of channels last is its own inverse, and what one such step did, another would undo.
+static bool takeWhatConvolutionsRead(func::FuncOp function) {
+  SmallVector<Pointwise> ops;
+  function.walk([&](Pointwise op) { ops.push_back(op); });
+  PatternRewriter b(function.getContext());
+  bool any = false;
+  for (Pointwise op : ops) {
+    b.setInsertionPoint(op);
+    any |= succeeded(sinkThroughPointwise(op, b, /*takesOthers=*/true));
+  }
+  return any;
+}
 
 struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -395,7 +414,9 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
              SinkThroughResize, SinkThroughUnitReshape, SinkThroughSpatialReshape>(&getContext());
     TransposeOp::getCanonicalizationPatterns(sink, &getContext());
     ReshapeOp::getCanonicalizationPatterns(sink, &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(sink))))
+    FrozenRewritePatternSet sinking(std::move(sink));
+    if (failed(applyPatternsGreedily(getOperation(), sinking)) ||
+        (takeWhatConvolutionsRead(getOperation()) && failed(applyPatternsGreedily(getOperation(), sinking))))
       return signalPassFailure();
   }
 };

@@ -38,6 +38,21 @@ func.func @residuals_of_what_is_read(%x: tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
   return %3 : tensor<1x4x8xf32>
 }
 
+// Both orders of a sum's operands are read by convolutions, along channels and along places: one of them is taken, once.
+// CHECK-LABEL: @places_are_mixed_too
+// CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 1>}
+// CHECK: %[[C:.*]] = sinter.convolution %[[X]]
+// CHECK: sinter.add %[[X]], %[[C]]
+func.func @places_are_mixed_too(%x: tensor<1x8x8xf32>) -> (tensor<1x8x8xf32>, tensor<1x8x8xf32>) {
+  %f = sinter.constant dense<1.0> : tensor<8x8x1xf32>
+  %g = sinter.constant dense<2.0> : tensor<8x8x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1>, low = array<i64: 0>, high = array<i64: 0>, input_dilation = array<i64: 1>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x8x8xf32>, tensor<8x8x1xf32>) -> tensor<1x8x8xf32>
+  %1 = sinter.add %x, %0 : (tensor<1x8x8xf32>, tensor<1x8x8xf32>) -> tensor<1x8x8xf32>
+  %t = sinter.transpose %0 {permutation = array<i64: 0, 2, 1>} : (tensor<1x8x8xf32>) -> tensor<1x8x8xf32>
+  %2 = sinter.convolution %t, %g {strides = array<i64: 1>, low = array<i64: 0>, high = array<i64: 0>, input_dilation = array<i64: 1>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x8x8xf32>, tensor<8x8x1xf32>) -> tensor<1x8x8xf32>
+  return %1, %2 : tensor<1x8x8xf32>, tensor<1x8x8xf32>
+}
+
 // CHECK-LABEL: @global_pool_reads_channels_last
 // CHECK: %[[C:.*]] = sinter.convolution
 // CHECK: %[[R:.*]] = sinter.reduce add %[[C]] axes = [1, 2]
