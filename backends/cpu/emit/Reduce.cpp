@@ -48,9 +48,11 @@ struct Reduction {
   void mergeReducedAxes(KernelSpec &spec);
   /// Where lanes run.
   DimExpr laneAxis() const { return sizes[inner ? reduced.back() : kept.back()]; }
-  /// Of few results of long axes of known size, where a chunk has so many elements; none otherwise.
+  /// Of few results of long axes, or few rows of results of many rows, whose sizes are known, where a chunk has so many
+  /// elements; none otherwise.
   AxisParts parts(KernelSpec &spec, int64_t chunk) const;
-  /// The same for few rows of results of many rows; the last part may be shorter.
+  AxisParts runParts(KernelSpec &spec, int64_t chunk) const;
+  /// The last part may be shorter.
   AxisParts rowParts(KernelSpec &spec, int64_t chunk) const;
   /// Rows of results.
   DimExpr resultRows(DimContext &dims) const;
@@ -66,7 +68,7 @@ struct Reduction {
 
 class ReduceEmitter : Reduction {
 public:
-  ReduceEmitter(KernelFunction &fn, ReduceOp op) : Reduction(fn.spec, op), fn(fn), b(fn.b) {
+  ReduceEmitter(KernelFunction &fn, const Reduction &reduction) : Reduction(reduction), fn(fn), b(fn.b) {
     lanes = fn.spec.schedule().getLanes();
     if (!inner)
       vectors = fn.spec.schedule().getTile().front();
@@ -81,6 +83,9 @@ private:
   using TakeTotal = function_ref<void(KernelElements &, Value column, Value total)>;
 
   Value identity() { return identityOf(fn, op.getCombiner(), elementType); }
+  Value identity(int64_t columnLanes) {
+    return columnLanes > 1 ? KernelElements(fn, columnLanes).splat(identity()) : identity();
+  }
   Value combined(Value x, Value y) { return combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); }
   Value read(KernelElements &elements, ArrayRef<LaneIndex> index) {
     Value value = elements.load(op.getOperand(), index);
@@ -89,8 +94,9 @@ private:
     return widen(b, b.getLoc(), value, accumulator, isUnsigned(elementType));
   }
   SmallVector<SummedAxis> outerAxes();
-  SmallVector<Value> positionOf(Value flat);
-  SmallVector<Value> rowPositionOf(Value row);
+  SmallVector<Value> positionAlong(ArrayRef<int64_t> axes, Value flat);
+  SmallVector<Value> positionOf(Value flat) { return positionAlong(kept, flat); }
+  SmallVector<Value> rowPositionOf(Value row) { return positionAlong(ArrayRef(kept).drop_back(), row); }
   Value combineRun(ArrayRef<Value> outer, DimExpr length, Value first);
   void alongRow(Value flat);
   void acrossRows(Value row, Value firstColumn);
@@ -169,12 +175,12 @@ void ReduceEmitter::store(KernelElements &elements, Value total, ArrayRef<LaneIn
   elements.storeResults(index);
 }
 
-/// Where the result element `flat` is.
-SmallVector<Value> ReduceEmitter::positionOf(Value flat) {
-  Dims keptSizes;
-  for (int64_t axis : kept)
-    keptSizes.push_back(sizes[axis]);
-  return fn.delinearize(flat, keptSizes);
+/// Where number `flat` of the positions on `axes` is.
+SmallVector<Value> ReduceEmitter::positionAlong(ArrayRef<int64_t> axes, Value flat) {
+  Dims counts;
+  for (int64_t axis : axes)
+    counts.push_back(sizes[axis]);
+  return fn.delinearize(flat, counts);
 }
 
 /// Combines what the result element at `outer` is of, at `length` indices of the innermost axis, from `first` on or
@@ -204,11 +210,18 @@ void ReduceEmitter::alongRow(Value flat) {
 }
 
 AxisParts Reduction::parts(KernelSpec &spec, int64_t chunk) const {
+  if (elementType.isInteger(1) || spec.options.optLevel == 0)
+    return {};
+  chunk = std::max<int64_t>(chunk, 1);
+  return inner ? runParts(spec, chunk) : rowParts(spec, chunk);
+}
+
+AxisParts Reduction::runParts(KernelSpec &spec, int64_t chunk) const {
   int64_t results = constantOr(spec.dims, units, 0), each = constantOr(spec.dims, perUnit, 0);
-  if (!inner || results == 0 || results > kFewResults || elementType.isInteger(1) || spec.options.optLevel == 0)
+  if (results == 0 || results > kFewResults)
     return {};
   int64_t axis = constantOr(spec.dims, laneAxis(), 0);
-  int64_t count = std::min(kParts / results, each / std::max<int64_t>(chunk, 1));
+  int64_t count = std::min(kParts / results, each / chunk);
   // Whole vectors of all partial results.
   int64_t together = kPartials * spec.schedule().getLanes(),
           length = count > 1 ? axis / count / together * together : 0;
@@ -221,13 +234,12 @@ DimExpr Reduction::resultRows(DimContext &dims) const {
 }
 
 AxisParts Reduction::rowParts(KernelSpec &spec, int64_t chunk) const {
-  if (inner || reduced.size() != 1 || elementType.isInteger(1) || spec.options.optLevel == 0)
+  if (reduced.size() != 1)
     return {};
   int64_t results = constantOr(spec.dims, resultRows(spec.dims), 0), rows = constantOr(spec.dims, sizes[reduced[0]], 0),
           columns = constantOr(spec.dims, laneAxis(), 0), elements = 0;
   if (results == 0 || results > kFewResults || llvm::MulOverflow(rows, columns, elements))
     return {};
-  chunk = std::max<int64_t>(chunk, 1);
   int64_t count = std::min({kParts / results, elements / chunk, rows / kPartRows});
   // What columns would be split into.
   int64_t groups = columns * std::min(rows, chunk) / chunk;
@@ -329,9 +341,7 @@ EmittedKernel ReduceEmitter::emitRowParts(const AxisParts &parts) {
       acrossColumns(
           arith::MulIOp::create(b, group, fn.index(vectors * lanes)),
           [&](Value column, int64_t number, int64_t columnLanes, Value) {
-            Value start = identity();
-            if (columnLanes > 1)
-              start = KernelElements(fn, columnLanes).splat(start);
+            Value start = identity(columnLanes);
             return fn.loop(from, to, 1, SmallVector<Value>(number, start),
                            [&](Value part, ValueRange carried) -> SmallVector<Value> {
                              SmallVector<Value> totals;
@@ -363,10 +373,7 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, const RowRa
     whole = arith::SubIOp::create(b, end, arith::RemUIOp::create(b, end, fn.index(together)));
   else
     whole = fn.materialize(dims.mul(dims.floorDiv(rows, step), step));
-  Value start = identity();
-  if (columnLanes > 1)
-    start = KernelElements(fn, columnLanes).splat(start);
-  SmallVector<Value> fresh(count * together, start);
+  SmallVector<Value> fresh(count * together, identity(columnLanes));
   /// Adds row `row + r` to the partial results from r * count on.
   auto addRow = [&](ArrayRef<Value> at, Value row, int64_t r, MutableArrayRef<Value> sums) {
     for (int64_t j = 0; j < count; ++j) {
@@ -434,14 +441,6 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, const RowRa
       totals[k] = combined(totals[k], totals[k + half * count]);
   totals.truncate(count);
   return totals;
-}
-
-/// Where a row of results is.
-SmallVector<Value> ReduceEmitter::rowPositionOf(Value row) {
-  Dims outerSizes;
-  for (int64_t axis : ArrayRef(kept).drop_back())
-    outerSizes.push_back(sizes[axis]);
-  return fn.delinearize(row, outerSizes);
 }
 
 void ReduceEmitter::storeAt(KernelElements &elements, ArrayRef<Value> outer, Value column, Value total) {
@@ -552,7 +551,7 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
     DimExpr columns = spec.dims.resolve(reduction.laneAxis());
     int64_t lanes = lanesOr(given, plan.lanes.chosen), vectors = 1;
     int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
-    if (lanes > 1 && reduction.rowParts(spec, given ? given.getChunk() : plan.chunk.chosen).count > 0) {
+    if (lanes > 1 && reduction.parts(spec, given ? given.getChunk() : plan.chunk.chosen).count > 0) {
       vectors = vectorsOfParts(count);
     } else {
       // As many vectors side by side as leave some groups to other threads.
@@ -567,10 +566,11 @@ Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
 EmittedKernel sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto op = cast<ReduceOp>(findShapedRoot(spec));
   Reduction reduction(spec, op);
-  int64_t chunk = spec.schedule().getChunk();
-  AxisParts parts = reduction.parts(spec, chunk), rowParts = reduction.rowParts(spec, chunk);
-  bool inParts = parts.count > 0 || rowParts.count > 0;
+  AxisParts parts = reduction.parts(spec, spec.schedule().getChunk());
+  bool inParts = parts.count > 0;
   KernelFunction fn(spec, module, name, {.workspace = inParts, .step = inParts});
-  ReduceEmitter emitter(fn, op);
-  return parts.count > 0 ? emitter.emitParts(parts) : inParts ? emitter.emitRowParts(rowParts) : emitter.emit();
+  ReduceEmitter emitter(fn, reduction);
+  if (!inParts)
+    return emitter.emit();
+  return reduction.inner ? emitter.emitParts(parts) : emitter.emitRowParts(parts);
 }
