@@ -20,6 +20,7 @@
 //
 //   chunk     one plane of one image, one group, a block of output rows, one tile of output channels
 
+#include "backends/cpu/emit/AxisGroups.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/ConvolutionPlan.h"
 #include "backends/cpu/emit/General.h"
@@ -56,7 +57,10 @@ public:
   ConvolutionEmitter(KernelFunction &fn, const ScheduledConvolution &scheduled)
       : ScheduledConvolution(scheduled), fn(fn), b(fn.b), dims(fn.spec.dims),
         vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))),
-        masked(tileColumns(tile.vectors, lanes) % lanes != 0 || groupOut % lanes != 0 || hasPartOfGroups()) {}
+        masked(tileColumns(tile.vectors, lanes) % lanes != 0 || groupOut % lanes != 0 || hasPartOfGroups()) {
+    if (flattened)
+      pixelAxes = groupPixelAxes();
+  }
   EmittedKernel emit();
 
 private:
@@ -91,6 +95,9 @@ private:
   SmallVector<SummedAxis> summedAxes(const PixelTile &at);
   SmallVector<Value> sumTile(const PixelTile &at, ArrayRef<SummedAxis> axes);
   void inParts(llvm::function_ref<void()> walkTiles);
+  /// Axes in front of those of an image.
+  int64_t planeAxes() const { return shape.kernelD > 1 ? 2 : 0; }
+  AxisGroups groupPixelAxes();
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
   Value columnMask(Value at, int64_t pack);
   /// Whether the last vector has channels of fewer groups than the others.
@@ -103,6 +110,7 @@ private:
   ImplicitLocOpBuilder &b;
   DimContext &dims;
   VectorType vectorType;
+  AxisGroups pixelAxes;          // of a flattened one
   SumPart part;                  // at hand, where there are several
   bool masked;                   // the last vector of a group
   std::optional<TileSums> tiles; // of forms that multiply tiles
@@ -149,18 +157,32 @@ Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
                                       ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
 }
 
+/// Those of the results that the one row of a flattened convolution goes over.
+AxisGroups ConvolutionEmitter::groupPixelAxes() {
+  Dims sizes = fn.spec.sizes->dims(op.getResult());
+  SmallVector<bool> merges = mergeableAxes(fn.spec, sizes, op);
+  std::fill_n(merges.begin(), planeAxes(), false);
+  merges.back() = false; // with channels
+  AxisGroups groups = groupAxes(fn.spec, sizes, merges);
+  auto dropOthers = [&](auto &list) {
+    list.erase(list.begin(), list.begin() + planeAxes());
+    list.pop_back();
+  };
+  dropOthers(groups.sizes);
+  dropOthers(groups.carriers);
+  return groups;
+}
+
 SmallVector<LaneIndex> ConvolutionEmitter::resultIndex(KernelElements &elements, Value row, Value pixel) {
   Dims sizes = fn.spec.sizes->dims(op.getResult());
   SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
-  size_t planes = shape.kernelD > 1 ? 2 : 0; // axes in front of the pixels of a flattened one
-  if (planes) {
+  if (planeAxes() > 0) {
     index[0] = elements.uniform(image);
     index[1] = elements.uniform(plane);
   }
   if (flattened) {
-    Dims walked(sizes.begin() + planes, sizes.end() - 1);
-    for (auto [k, position] : llvm::enumerate(fn.delinearize(pixel, walked)))
-      index[planes + k] = elements.uniform(position);
+    for (auto [axis, position] : llvm::zip(pixelAxes.carriers, fn.delinearize(pixel, pixelAxes.sizes)))
+      index[axis] = elements.uniform(position);
     return index;
   }
   index[0] = elements.uniform(image);
