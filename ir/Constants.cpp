@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Constants.h"
-#include "ir/reference/HostTensor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -10,14 +9,12 @@ using namespace mlir;
 
 namespace sinter {
 
-static std::optional<HostTensor> constantTensor(Value value) {
+std::optional<HostTensor> constantTensor(Value value) {
   ElementsAttr elements;
   if (!value || !matchPattern(value, m_Constant(&elements)))
     return std::nullopt;
   FailureOr<HostTensor> tensor = HostTensor::fromAttr(elements);
-  if (failed(tensor))
-    return std::nullopt;
-  return *tensor;
+  return succeeded(tensor) ? std::optional(std::move(*tensor)) : std::nullopt;
 }
 
 std::optional<SmallVector<int64_t>> constantInts(Value value) {

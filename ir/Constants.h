@@ -5,12 +5,18 @@
 #ifndef SINTER_IR_CONSTANTS_H
 #define SINTER_IR_CONSTANTS_H
 
+#include "ir/reference/HostTensor.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 
 namespace sinter {
+
+/// The elements of what a constant op defines; nothing for any other value, for a null one, and where they are not at
+/// hand.
+std::optional<HostTensor> constantTensor(mlir::Value value);
 
 /// All elements (row-major) of an integer tensor that a constant op defines; nothing for any other value, and
 /// for a null one.

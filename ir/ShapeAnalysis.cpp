@@ -256,11 +256,8 @@ bool ShapeAnalysis::sameShape(Value a, Value b) {
 //===- contents ------------------------------------------------------------------------------===//
 
 static std::optional<Dims> constantContents(DimContext &ctx, Value value) {
-  ElementsAttr attr;
-  if (!matchPattern(value, m_Constant(&attr)))
-    return std::nullopt;
-  FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
-  if (failed(tensor))
+  std::optional<HostTensor> tensor = constantTensor(value);
+  if (!tensor)
     return std::nullopt;
   Dims elements;
   for (int64_t element : tensor->toInts())

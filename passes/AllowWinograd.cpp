@@ -6,10 +6,8 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
+#include "passes/FiniteWeights.h"
 #include "passes/Passes.h"
-
-#include "mlir/IR/Matchers.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -18,15 +16,6 @@ namespace sinter {
 #define GEN_PASS_DEF_ALLOWWINOGRAD
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-/// A weight that is infinite or NaN would spread over more results than it meets.
-static bool isFiniteConstant(Value filter) {
-  ElementsAttr weights;
-  if (!matchPattern(filter, m_Constant(&weights)))
-    return false;
-  FailureOr<HostTensor> tensor = HostTensor::fromAttr(weights);
-  return succeeded(tensor) && llvm::all_of(tensor->toFloats(), [](double value) { return std::isfinite(value); });
-}
 
 static bool isAllowed(ConvolutionOp op) {
   RankedTensorType filter = tensorTypeOf(op.getFilter());
@@ -38,8 +27,9 @@ static bool isAllowed(ConvolutionOp op) {
   int64_t first = op.getLayout() == ConvLayout::channels_first ? 2 : 1;
   bool isF32 = getElementTypeOrSelf(op.getInput()).isF32() && filter.getElementType().isF32() &&
                getElementTypeOrSelf(op.getResult()).isF32();
+  // A weight that is infinite or NaN would spread over more results than it meets.
   return isF32 && filter.getDimSize(first) == 3 && filter.getDimSize(first + 1) == 3 &&
-         isFiniteConstant(op.getFilter());
+         areFiniteConstants(op.getFilter());
 }
 
 namespace {

@@ -7,6 +7,7 @@
 //
 //   conv -> to_first -> max -> to_last -> conv        conv -> max -> conv
 
+#include "ir/AxisOrder.h"
 #include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
@@ -15,7 +16,6 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
-#include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -28,13 +28,6 @@ namespace sinter {
 #define GEN_PASS_DEF_ASSIGNLAYOUT
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> result(permutation.size());
-  for (auto [k, axis] : llvm::enumerate(permutation))
-    result[axis] = static_cast<int64_t>(k);
-  return result;
-}
 
 template <typename T> static SmallVector<T> permute(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
   SmallVector<T> result;
@@ -77,7 +70,7 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
   LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
     if (op.getLayout() == ConvLayout::channels_last)
       return b.notifyMatchFailure(op, "has channels last");
-    SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()), last = inverse(first);
+    SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()), last = inversePermutation(first);
     Value input = transpose(b, op.getLoc(), op.getInput(), last);
     Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
     auto moved = cloneWith(b, op, {input, filter}, permuteType(op.getType(), last));
@@ -98,7 +91,7 @@ template <typename Op> struct WindowLast : OpRewritePattern<Op> {
     };
     if (rank < 3 || slides(0) || slides(1) || llvm::none_of(llvm::seq<int64_t>(2, rank), slides))
       return b.notifyMatchFailure(op, "slides along the first two axes, or not at all");
-    SmallVector<int64_t> first = channelsToFirst(rank), last = inverse(first);
+    SmallVector<int64_t> first = channelsToFirst(rank), last = inversePermutation(first);
     auto moved = cloneWith(b, op, transpose(b, op.getLoc(), op.getOperand(), last), permuteType(op.getType(), last));
     moved.setWindow(permute(op.getWindow(), last));
     moved.setStrides(permute(op.getStrides(), last));
@@ -114,7 +107,7 @@ template <typename Op> struct WindowLast : OpRewritePattern<Op> {
 
 /// A broadcast whose result axes are permuted, if its operand stays as it is or is small.
 static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64_t> permutation, Value like) {
-  SmallVector<int64_t> where = inverse(permutation);
+  SmallVector<int64_t> where = inversePermutation(permutation);
   SmallVector<std::pair<int64_t, int64_t>> axes; // (new result axis, operand axis)
   for (auto [k, axis] : llvm::enumerate(op.getAxes()))
     axes.emplace_back(where[axis], k);
@@ -168,7 +161,7 @@ static LogicalResult sinkThroughPointwise(Pointwise op, PatternRewriter &b, bool
     }
   if (!found)
     return b.notifyMatchFailure(op, "no operand is transposed");
-  SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+  SmallVector<int64_t> first(found.getPermutation()), last = inversePermutation(first);
   auto canAbsorb = [&](Value value) {
     return layoutTranspose(value) || isa_and_nonnull<BroadcastOp, ConstantOp>(value.getDefiningOp()) ||
            (takesOthers && movedForOthers(value, last, op));
@@ -229,7 +222,7 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
     llvm::sort(order);
     for (int64_t axis : kept)
       permutation.push_back(std::distance(order.begin(), llvm::find(order, axis)));
-    auto moved = cloneWith(b, op, found.getOperand(), permuteType(op.getType(), inverse(permutation)));
+    auto moved = cloneWith(b, op, found.getOperand(), permuteType(op.getType(), inversePermutation(permutation)));
     moved.setAxes(axes);
     Value result = moved.getResult();
     b.replaceOp(op, llvm::is_sorted(permutation) ? result : transpose(b, op.getLoc(), result, permutation));
@@ -251,7 +244,7 @@ struct SinkThroughConcatenate : OpRewritePattern<ConcatenateOp> {
     }
     if (first.empty())
       return failure();
-    auto moved = cloneWith(b, op, operands, permuteType(op.getType(), inverse(first)));
+    auto moved = cloneWith(b, op, operands, permuteType(op.getType(), inversePermutation(first)));
     moved.setAxis(first[op.getAxis()]);
     b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
     return success();
@@ -264,7 +257,7 @@ struct SinkThroughPad : OpRewritePattern<PadOp> {
     TransposeOp found = layoutTranspose(op.getOperand());
     if (!found)
       return b.notifyMatchFailure(op, "the operand is not transposed");
-    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    SmallVector<int64_t> first(found.getPermutation()), last = inversePermutation(first);
     auto moved = cloneWith(b, op, {found.getOperand(), op.getValue()}, permuteType(op.getType(), last));
     moved.setLow(permute(op.getLow(), last));
     moved.setHigh(permute(op.getHigh(), last));
@@ -280,7 +273,7 @@ struct SinkThroughSlice : OpRewritePattern<SliceOp> {
     TransposeOp found = layoutTranspose(op.getOperand());
     if (!found)
       return b.notifyMatchFailure(op, "the operand is not transposed");
-    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    SmallVector<int64_t> first(found.getPermutation()), last = inversePermutation(first);
     auto moved = cloneWith(b, op, found.getOperand(), permuteType(op.getType(), last));
     moved.setStarts(permute(op.getStarts(), last));
     moved.setLimits(permute(op.getLimits(), last));
@@ -297,17 +290,14 @@ struct SinkThroughResize : OpRewritePattern<ResizeOp> {
     TransposeOp found = layoutTranspose(op.getOperand());
     if (!found || op.getRoi())
       return b.notifyMatchFailure(op, "the operand is not transposed, or a region is read");
-    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    SmallVector<int64_t> first(found.getPermutation()), last = inversePermutation(first);
     SmallVector<std::pair<Value, HostTensor>> tables;
     for (Value table : {Value(op.getScales()), Value(op.getSizes())}) {
       if (!table)
         continue;
-      ElementsAttr attr;
-      if (!matchPattern(table, m_Constant(&attr)))
+      std::optional<HostTensor> given = constantTensor(table);
+      if (!given)
         return b.notifyMatchFailure(op, "sizes are known only at run time");
-      FailureOr<HostTensor> given = HostTensor::fromAttr(attr);
-      if (failed(given))
-        return failure();
       HostTensor moved(given->elementType(), given->shape());
       for (auto [k, axis] : llvm::enumerate(last)) {
         if (given->isFloat())
@@ -358,7 +348,7 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
     llvm::sort(order);
     for (int64_t axis : source)
       permutation.push_back(std::distance(order.begin(), llvm::find(order, axis)));
-    RankedTensorType type = permuteType(to, inverse(permutation));
+    RankedTensorType type = permuteType(to, inversePermutation(permutation));
     Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
     b.replaceOp(op, llvm::is_sorted(permutation) ? moved : transpose(b, op.getLoc(), moved, permutation));
     return success();
@@ -385,7 +375,7 @@ struct SinkThroughSpatialReshape : OpRewritePattern<ReshapeOp> {
     if (!keepsChannels || !keepsImages(from, to))
       return b.notifyMatchFailure(op, "does more than merge or split the spatial axes");
     SmallVector<int64_t> first = channelsToFirst(to.getRank());
-    RankedTensorType type = permuteType(to, inverse(first));
+    RankedTensorType type = permuteType(to, inversePermutation(first));
     Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
     b.replaceOp(op, transpose(b, op.getLoc(), moved, first));
     return success();

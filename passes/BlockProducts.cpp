@@ -3,6 +3,7 @@
 #include "passes/BlockProducts.h"
 #include "ir/Blocks.h"
 #include "ir/Composer.h"
+#include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
@@ -45,11 +46,8 @@ template <typename T> std::vector<T> columnsOf(const HostTensor &tensor, int64_t
 
 /// What constants make of a value; nothing where something else has a part in it.
 static std::optional<HostTensor> constantOf(Value value, Evaluator &evaluator) {
-  ElementsAttr attr;
-  if (matchPattern(value, m_Constant(&attr))) {
-    FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
-    return succeeded(tensor) ? std::optional(*tensor) : std::nullopt;
-  }
+  if (matchPattern(value, m_Constant()))
+    return constantTensor(value);
   Operation *op = value.getDefiningOp();
   if (!op || !isa<Evaluable>(op) || op->getNumRegions() != 0 || !isPure(op))
     return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/FiniteWeights.h"
-#include "ir/Dialect.h"
+#include "ir/Constants.h"
 
 #include "mlir/IR/Matchers.h"
 #include <cmath>
@@ -10,9 +10,10 @@ using namespace mlir;
 using namespace sinter;
 
 bool sinter::holdsInfiniteConstants(Value weights) {
-  ElementsAttr constant;
-  if (!matchPattern(weights, m_Constant(&constant)))
-    return false;
-  FailureOr<HostTensor> tensor = HostTensor::fromAttr(constant);
-  return failed(tensor) || !llvm::all_of(tensor->toFloats(), [](double value) { return std::isfinite(value); });
+  return matchPattern(weights, m_Constant()) && !areFiniteConstants(weights);
+}
+
+bool sinter::areFiniteConstants(Value weights) {
+  std::optional<HostTensor> tensor = constantTensor(weights);
+  return tensor && llvm::all_of(tensor->toFloats(), [](double value) { return std::isfinite(value); });
 }

@@ -10,6 +10,9 @@ namespace sinter {
 /// True when `weights` are known here and one is infinite or NaN, which makes NaN of zeros that it is multiplied with.
 bool holdsInfiniteConstants(mlir::Value weights);
 
+/// True when `weights` are known here and none is infinite or NaN.
+bool areFiniteConstants(mlir::Value weights);
+
 } // namespace sinter
 
 #endif

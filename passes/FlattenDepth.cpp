@@ -4,6 +4,7 @@
 // the batch, and its taps are channels. That copies the input once a tap, and saves a second register kernel: the same
 // holds for gradients by inputs and by filters, which are convolutions.
 
+#include "ir/AxisOrder.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"

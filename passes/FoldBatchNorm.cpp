@@ -10,6 +10,7 @@
 // normal weight in a channel: results are infinite or NaN only where they were.
 
 #include "ir/Composer.h"
+#include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
@@ -28,14 +29,6 @@ namespace sinter {
 #define GEN_PASS_DEF_FOLDBATCHNORM
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static std::optional<HostTensor> constantOf(Value value) {
-  ElementsAttr attr;
-  if (!matchPattern(value, m_Constant(&attr)))
-    return std::nullopt;
-  FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
-  return succeeded(tensor) ? std::optional<HostTensor>(std::move(*tensor)) : std::nullopt;
-}
 
 static Value buildConstant(PatternRewriter &b, Location loc, const HostTensor &tensor, StringRef name) {
   return ConstantOp::create(b, loc, tensor.tensorType(), tensor.toAttr(name));
@@ -59,7 +52,7 @@ static std::optional<std::vector<double>> channelVector(Value value, int64_t axi
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   if (!broadcast)
     return std::nullopt;
-  std::optional<HostTensor> tensor = constantOf(broadcast.getOperand());
+  std::optional<HostTensor> tensor = constantTensor(broadcast.getOperand());
   if (!tensor)
     return std::nullopt;
   // Sizes of 1 but for the one axis.
@@ -136,8 +129,8 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
   FoldStatistics(MLIRContext *context, bool fastMath) : OpRewritePattern(context), fastMath(fastMath) {}
   bool fastMath;
   LogicalResult matchAndRewrite(BatchNormOp op, PatternRewriter &b) const override {
-    std::optional<HostTensor> scale = constantOf(op.getScale()), bias = constantOf(op.getBias());
-    std::optional<HostTensor> mean = constantOf(op.getMean()), variance = constantOf(op.getVariance());
+    std::optional<HostTensor> scale = constantTensor(op.getScale()), bias = constantTensor(op.getBias());
+    std::optional<HostTensor> mean = constantTensor(op.getMean()), variance = constantTensor(op.getVariance());
     if (!scale || !bias || !mean || !variance)
       return b.notifyMatchFailure(op, "statistics are not constant");
     std::vector<double> s = scale->toFloats(), t = bias->toFloats(), m = mean->toFloats(), v = variance->toFloats();
@@ -168,7 +161,7 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
     }
     auto place = before && before->getNumResults() == 1 && hasOneReader(before->getResult(0)) ? weightsOf(before, axis)
                                                                                               : std::nullopt;
-    std::optional<HostTensor> weights = place ? constantOf(before->getOperand(place->first)) : std::nullopt;
+    std::optional<HostTensor> weights = place ? constantTensor(before->getOperand(place->first)) : std::nullopt;
     bool fits = weights && added.size() == s.size() && weights->size(place->second) == static_cast<int64_t>(s.size());
     std::optional<HostTensor> filter = fits ? std::optional(scaleAxis(*weights, place->second, s)) : std::nullopt;
     std::vector<double> sums(t);

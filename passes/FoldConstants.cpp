@@ -8,6 +8,7 @@
 // before.
 
 #include "ir/Composer.h"
+#include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Float8.h"
@@ -81,11 +82,8 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
 
   /// The elements of a constant, or of an op that stayed one for its size.
   std::optional<HostTensor> valueOf(Value value, Evaluator &evaluator) {
-    ElementsAttr attr;
-    if (matchPattern(value, m_Constant(&attr))) {
-      FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
-      return succeeded(tensor) ? std::optional<HostTensor>(*tensor) : std::nullopt;
-    }
+    if (matchPattern(value, m_Constant()))
+      return constantTensor(value);
     Operation *op = value.getDefiningOp();
     if (!op || !virtuals.contains(op))
       return std::nullopt;

@@ -22,19 +22,6 @@ bool sinter::hasOneTap(ConvolutionOp op) {
          filter.getNumElements() == filter.getDimSize(0) * filter.getDimSize(channelAxis(op));
 }
 
-SmallVector<int64_t> sinter::channelsToFirst(int64_t rank) {
-  SmallVector<int64_t> order{0, rank - 1};
-  llvm::append_range(order, llvm::seq<int64_t>(1, rank - 1));
-  return order;
-}
-
-SmallVector<int64_t> sinter::channelsToLast(int64_t rank) {
-  SmallVector<int64_t> order{0};
-  llvm::append_range(order, llvm::seq<int64_t>(2, rank));
-  order.push_back(1);
-  return order;
-}
-
 Value sinter::reshaped(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> shape) {
   RankedTensorType type = tensorTypeOf(value).clone(shape);
   return ReshapeOp::create(b, loc, type, value, Value(), type);

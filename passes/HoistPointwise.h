@@ -19,12 +19,6 @@ bool hasOneTap(ConvolutionOp op);
 /// `value`, whose sizes are known, as a tensor of `shape`.
 mlir::Value reshaped(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, llvm::ArrayRef<int64_t> shape);
 
-/// Channels from the last axis of `rank` to the second.
-llvm::SmallVector<int64_t> channelsToFirst(int64_t rank);
-
-/// And back.
-llvm::SmallVector<int64_t> channelsToLast(int64_t rank);
-
 /// Computes on `product`, whose last axis has `phases` times the channels of `op`'s results, what follows `op` element
 /// by element. Returns the op whose result that is, in other places, with `product` set to it; those between are in
 /// `replaced`.

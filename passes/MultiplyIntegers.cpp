@@ -13,6 +13,7 @@
 // whose rows are taken.
 
 #include "ir/Composer.h"
+#include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"
@@ -43,11 +44,8 @@ static bool areNormal(ArrayRef<double> scales) {
 
 /// A constant, as i8 without zeros where all of its differences are such numbers.
 static void dropZeros(Quantized &operand, Composer &b) {
-  ElementsAttr attr;
-  if (!operand.hasZeros() || !matchPattern(operand.codes, m_Constant(&attr)))
-    return;
-  FailureOr<HostTensor> codes = HostTensor::fromAttr(attr);
-  if (failed(codes))
+  std::optional<HostTensor> codes = operand.hasZeros() ? constantTensor(operand.codes) : std::nullopt;
+  if (!codes)
     return;
   int64_t inner = operand.isUniform() ? 1 : codes->strides()[operand.axis];
   std::vector<int64_t> differences = codes->toInts();

@@ -109,8 +109,10 @@ static std::optional<Quantized> written(Value value) {
   return result;
 }
 
-/// Ops that only move elements of their first operand; the others say where.
-static bool onlyMoves(Operation *op) { return isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ReverseOp>(op); }
+/// Ops that only move elements of their first operand, and add none; the others say where.
+static bool onlyMoves(Operation *op) {
+  return (movesElements(op) && !isa<PadOp>(op)) || isa<ReshapeOp, BroadcastOp>(op);
+}
 
 /// Whether every window reads an element: what reads padding alone is no code.
 static bool alwaysReads(ReduceWindowOp op) {

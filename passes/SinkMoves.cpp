@@ -7,6 +7,7 @@
 //
 // so that fewer channels are moved, and moves follow each other.
 
+#include "ir/AxisOrder.h"
 #include "ir/Composer.h"
 #include "ir/Shape.h"
 #include "passes/HoistPointwise.h"

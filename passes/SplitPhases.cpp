@@ -11,6 +11,7 @@
 // places and what is beyond the ends is left out. What follows element by element is computed before that, with the
 // sums. An axis of one element has no zeros between elements: all that its filter reaches is one window there.
 
+#include "ir/AxisOrder.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/Constants.h"
 #include "ir/LiveTaps.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
@@ -53,10 +54,9 @@ struct TrimTaps : OpRewritePattern<ConvolutionOp> {
     if (llvm::equal(limits, filter.getShape()) && llvm::all_of(starts, [](int64_t start) { return start == 0; }))
       return b.notifyMatchFailure(op, "every border of the filter meets the input");
     // What is infinite or NaN makes NaN of the zeros that it would have met.
-    ElementsAttr weights;
-    if (matchPattern(op.getFilter(), m_Constant(&weights))) {
-      FailureOr<HostTensor> tensor = HostTensor::fromAttr(weights);
-      if (failed(tensor) || !areFiniteOutside(*tensor, starts, limits))
+    if (matchPattern(op.getFilter(), m_Constant())) {
+      std::optional<HostTensor> weights = constantTensor(op.getFilter());
+      if (!weights || !areFiniteOutside(*weights, starts, limits))
         return b.notifyMatchFailure(op, "a tap that meets padding is infinite or NaN");
     }
     Value taps = SliceOp::create(b, op.getFilter().getLoc(), op.getFilter(), starts, limits, steps);

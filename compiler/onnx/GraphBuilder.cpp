@@ -2,6 +2,7 @@
 #include "compiler/onnx/GraphBuilder.h"
 
 #include "compiler/onnx/Limits.h"
+#include "ir/Constants.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
@@ -21,13 +22,7 @@ int64_t GraphBuilder::size(Value value, int64_t axis) const {
   return axis >= 0 && axis < int64_t(sizes.size()) ? sizes[axis] : ShapedType::kDynamic;
 }
 
-std::optional<HostTensor> GraphBuilder::known(Value value) const {
-  auto constant = value ? value.getDefiningOp<ConstantOp>() : ConstantOp();
-  if (!constant)
-    return std::nullopt;
-  FailureOr<HostTensor> tensor = HostTensor::fromAttr(constant.getValue());
-  return succeeded(tensor) ? std::optional<HostTensor>(*tensor) : std::nullopt;
-}
+std::optional<HostTensor> GraphBuilder::known(Value value) const { return constantTensor(value); }
 
 std::optional<SmallVector<int64_t>> GraphBuilder::knownInts(Value value) const {
   if (!value || !isStatic(value) || type(value).getNumElements() > kMaxSteeringElements)

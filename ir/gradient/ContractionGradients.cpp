@@ -2,6 +2,7 @@
 //
 // Products of tensors: the cotangent of one factor is the contraction of dy with the other.
 
+#include "ir/AxisOrder.h"
 #include "ir/Blocks.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"

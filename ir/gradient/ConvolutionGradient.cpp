@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/AxisOrder.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/LiveTaps.h"
@@ -32,8 +33,7 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
           dy(g.cotangent()), first(axisRange(0, rank)) {
       if (op.getLayout() == ConvLayout::channels_last)
         return;
-      first = {0, channel};
-      llvm::append_range(first, axisRange(1, channel));
+      first = channelsToFirst(rank);
       SmallVector<int64_t> last = inversePermutation(first);
       x = gradient::transpose(g, x, last);
       w = gradient::transpose(g, w, last);

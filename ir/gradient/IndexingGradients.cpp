@@ -4,6 +4,7 @@
 // position to the axis and writes skip one outside, so the transpose of a read clamps first, and the transpose of a
 // write is zero outside.
 
+#include "ir/AxisOrder.h"
 #include "ir/Checks.h"
 #include "ir/Elementwise.h"
 #include "ir/External.h"

@@ -85,13 +85,6 @@ Value transpose(Composer &c, Value value, ArrayRef<int64_t> permutation) {
   return c.make<TransposeOp>(value, permutation);
 }
 
-SmallVector<int64_t> inversePermutation(ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> inverse(permutation.size());
-  for (auto [k, axis] : llvm::enumerate(permutation))
-    inverse[axis] = static_cast<int64_t>(k);
-  return inverse;
-}
-
 SmallVector<int64_t> axisRange(int64_t from, int64_t to) { return llvm::to_vector(llvm::seq<int64_t>(from, to)); }
 
 Value trim(Composer &c, Value value, Value like) {

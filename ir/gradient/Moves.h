@@ -28,7 +28,6 @@ mlir::Value flatten(Composer &c, mlir::Value value);
 /// `value` with `shape` (of which at most one size is `?`).
 mlir::Value reshapeTo(Composer &c, mlir::Value value, llvm::ArrayRef<int64_t> shape);
 mlir::Value transpose(Composer &c, mlir::Value value, llvm::ArrayRef<int64_t> permutation);
-llvm::SmallVector<int64_t> inversePermutation(llvm::ArrayRef<int64_t> permutation);
 /// [from, to)
 llvm::SmallVector<int64_t> axisRange(int64_t from, int64_t to);
 /// The part of `value` from 0 on that has the sizes of `like`; `value` itself where the types say that it has them.

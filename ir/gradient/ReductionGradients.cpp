@@ -4,6 +4,7 @@
 // zeros need no division; max and min hand it to where they were reached; sort and top_k know where their elements came
 // from.
 
+#include "ir/AxisOrder.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"

@@ -3,6 +3,7 @@
 // A resize is linear and works axis by axis: along each it is a product with a matrix of weights, which the resize of
 // an identity matrix gives. A grid sample is restated as a sum of weighted gathers, which its gradient goes through.
 
+#include "ir/AxisOrder.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
@@ -155,13 +156,10 @@ public:
     for (int64_t k = 0; k < spatial; ++k)
       taps.push_back(tapsAlong(k));
     // Samples, places, channels: whole rows of channels are gathered.
-    SmallVector<int64_t> channelsLast{0};
-    llvm::append_range(channelsLast, axisRange(2, rank));
-    channelsLast.push_back(1);
-    rows = gradient::transpose(c, x, channelsLast);
+    rows = gradient::transpose(c, x, channelsToLast(rank));
     SmallVector<const Tap *> chosen;
     combine(taps, chosen);
-    return c.retype(gradient::transpose(c, sum, inversePermutation(channelsLast)), op.getType());
+    return c.retype(gradient::transpose(c, sum, channelsToFirst(rank)), op.getType());
   }
 
 private:

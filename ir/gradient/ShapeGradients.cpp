@@ -3,6 +3,7 @@
 // Ops that move elements are linear: jvp is the op itself on tangents, vjp sums each cotangent into the element that it
 // was taken from.
 
+#include "ir/AxisOrder.h"
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
