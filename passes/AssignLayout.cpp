@@ -70,7 +70,8 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
   LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
     if (op.getLayout() == ConvLayout::channels_last)
       return b.notifyMatchFailure(op, "has channels last");
-    SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()), last = inversePermutation(first);
+    SmallVector<int64_t> first = channelsToFirst(tensorTypeOf(op.getInput()).getRank()),
+                         last = inversePermutation(first);
     Value input = transpose(b, op.getLoc(), op.getInput(), last);
     Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
     auto moved = cloneWith(b, op, {input, filter}, permuteType(op.getType(), last));

@@ -29,9 +29,9 @@ public:
     code = triple + ' ' + cpu + ' ' + target.features;
     llvm::raw_string_ostream(key) << name << ' ' << code << ' ' << target.requiredFeatures << ' ' << target.vectorBytes
                                   << ' ' << target.vectorRegisters << ' ' << target.hasFma << target.hasRounding
-                                  << target.hasMaskedMemory << target.hasScaling << ' ' << target.l1Bytes << ' '
-                                  << target.l1Ways << ' ' << target.l2Bytes << ' ' << target.l3Bytes << ' '
-                                  << target.cacheLineBytes << ' ' << target.panelBytes;
+                                  << target.hasMaskedMemory << target.hasScaling << target.hasHalfUnits << ' '
+                                  << target.l1Bytes << ' ' << target.l1Ways << ' ' << target.l2Bytes << ' '
+                                  << target.l3Bytes << ' ' << target.cacheLineBytes << ' ' << target.panelBytes;
     // Vectors, then the level, then how many extensions are required.
     SmallVector<StringRef> words;
     StringRef(target.requiredFeatures).split(words, ' ', -1, /*KeepEmpty=*/false);

@@ -72,6 +72,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.hasBfloatDots =
         wide && code.has("avx512bf16") && !extensions.has("avx512fp16") && !extensions.has("amx-bf16");
     target.hasBfloatRounding = wide && code.has("avx512bf16");
+    target.hasHalfUnits = wide && cpu == "znver4";
     // Sums of tiles are read back in vectors of 16.
     bool hasTiles = wide && code.has("amx-tile");
     target.hasBfloatTiles = hasTiles && code.has("amx-bf16");

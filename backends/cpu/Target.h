@@ -40,6 +40,7 @@ struct Target {
   bool hasShortDots = false;      // sums of two products of i16 (pmaddwd)
   bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps, bfdot)
   bool hasBfloatRounding = false; // one instruction rounds f32 to bf16 and denormals to 0 (vcvtneps2bf16)
+  bool hasHalfUnits = false;      // a vector of half the width takes half of the time in units that multiply (Zen 4)
   ByteDots byteDots = ByteDots::none;
   bool hasBfloatTiles = false; // AMX: products of tiles of 16 rows of 64 bytes, of bf16
   bool hasByteTiles = false;   // and of bytes of any signs

@@ -20,6 +20,7 @@ TargetAttr Target::attribute(MLIRContext *context) const {
   add(byteDots == ByteDots::equal, "equal_byte_dots");
   add(hasFma, "fma");
   add(hasHalfConversion, "half_conversion");
+  add(hasHalfUnits, "half_units");
   add(hasMaskedMemory, "masked_memory");
   add(byteDots == ByteDots::mixed, "mixed_byte_dots");
   add(hasRounding, "rounding");
@@ -41,6 +42,7 @@ Target Target::of(TargetAttr attribute) {
   target.hasMaskedMemory = attribute.has("masked_memory");
   target.hasScaling = attribute.has("scaling");
   target.hasHalfConversion = attribute.has("half_conversion");
+  target.hasHalfUnits = attribute.has("half_units");
   target.hasShortDots = attribute.has("short_dots");
   target.hasBfloatDots = attribute.has("bfloat_dots");
   target.hasBfloatRounding = attribute.has("bfloat_rounding");

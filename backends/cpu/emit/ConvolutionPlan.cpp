@@ -48,6 +48,13 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   }
 }
 
+/// Three vectors of half the width hold what would leave half of the second of two empty.
+int64_t ConvolutionForm::columnLanes(const Target &target) const {
+  int64_t most = target.lanes(widthOf(product.sum)), vectors = llvm::divideCeil(groupOut, most);
+  bool isLastHalf = vectors == 2 && cpu::canShareLast(product, vectors, most, groupOut - most);
+  return target.hasHalfUnits && isLastHalf ? most / 2 : most;
+}
+
 bool ConvolutionForm::canShareLast(int64_t lanes) const {
   int64_t vectors = llvm::divideCeil(groupOut, lanes);
   return !inPlace && !skips && !channelLanes &&
@@ -188,7 +195,7 @@ bool ConvolutionForm::canSkip(const Target &target) const {
   // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros.
   constexpr double leastLive = .75;
   bool conflicts = shape.pixelPitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
-  bool prefersCopy = conflicts || canShareLast(target.lanes(widthOf(product.sum)));
+  bool prefersCopy = conflicts || canShareLast(columnLanes(target));
   return isSmall && walksRows && groupIn >= ConvolutionShape::leastSkipped && (shape.kernelD > 1 || !prefersCopy);
 }
 
@@ -333,6 +340,8 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
     return Plan::refuse("its input has to be copied, of which it needs several planes");
   if (form.channelLanes)
     plan.setLanes(form.channelLanes->lanes, form.channelLanes->lanes);
+  else
+    plan.setLanes(form.columnLanes(spec.target()), form.product.leastLanes());
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
   int64_t vectors = form.channelLanes ? 1 : llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);

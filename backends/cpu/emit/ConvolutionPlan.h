@@ -63,6 +63,8 @@ struct ConvolutionForm {
   bool skips;   // what lies beyond the image is left out, and nothing is copied for it
   bool inPlace; // the filter is read as [kh][kw][channels][O], or as [kh][kw][channels / 2][O][2]
 
+  /// Lanes of a vector of columns.
+  int64_t columnLanes(const Target &target) const;
   /// Whether rows may share accumulators of the last of a group's vectors.
   bool canShareLast(int64_t lanes) const;
   /// Multiply-adds for one pixel and column.
