@@ -158,8 +158,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       // The first vector of a line asks for it.
       if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % fn.spec.target().cacheLineBytes == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
-        memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/3,
-                                   /*isDataCache=*/true);
+        memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
+                                   /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
       }
     }
     if (operands.ahead)

@@ -53,6 +53,7 @@ struct MicroOperands {
   mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
   int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
+  bool prefetchesIntoL2 = false;           // rather than L1
   mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
