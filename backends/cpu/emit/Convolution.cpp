@@ -97,6 +97,11 @@ private:
   void inParts(llvm::function_ref<void()> walkTiles);
   /// Axes in front of those of an image.
   int64_t planeAxes() const { return shape.kernelD > 1 ? 2 : 0; }
+  /// Whether a tile holds all pixels.
+  bool isOneTile() {
+    DimExpr pixels = dims.mul(dims.mul(shape.images, shape.outHeight), shape.outWidth);
+    return shape.outDepth * constantOr(pixels, 0) == tile.high * tile.wide;
+  }
   AxisGroups groupPixelAxes();
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
   Value columnMask(Value at, int64_t pack);
@@ -365,8 +370,11 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   // keep come from the second for each tile.
   if (inPlace && runs.step * widthOf(product.b) >= 1024)
     operands.prefetchRows = 16;
-  else if (!inPlace && filterRows() * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
-    operands.prefetchRows = 128;
+  else if (!inPlace && filterRows() * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes) {
+    // As in products, what one tile reads it reads once.
+    operands.prefetchesIntoL2 = isOneTile();
+    operands.prefetchRows = operands.prefetchesIntoL2 ? 512 : 128;
+  }
   operands.aheadStride = at.aheadStride;
   Value filterRow = steps.kd ? add(mul(steps.kd, fn.index(shape.kernelH)), steps.kh) : steps.kh;
   if (at.ahead) {
