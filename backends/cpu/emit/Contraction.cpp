@@ -155,10 +155,7 @@ void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) 
   // What lies ahead is in one piece: whole panels, or a block of one of them.
   bool arePanels = partials ? tile.vectors * lanes == panel : tile.vectors * lanes % panel == 0;
   if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 4) {
-    // What one tile of rows reads it reads once, at the speed of memory: more lines are on their way to the
-    // second-level cache at a time than to the first.
-    operands.prefetchesIntoL2 = constantOr(plan.rows, ShapedType::kDynamic) == tile.rows;
-    operands.prefetchRows = operands.prefetchesIntoL2 ? 512 : 128;
+    operands.prefetchPanels(/*once=*/constantOr(plan.rows, ShapedType::kDynamic) == tile.rows);
     return;
   }
   operands.aheadStride = llvm::divideCeil(stepElements, tiles);

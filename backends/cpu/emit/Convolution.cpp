@@ -370,11 +370,8 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   // keep come from the second for each tile.
   if (inPlace && runs.step * widthOf(product.b) >= 1024)
     operands.prefetchRows = 16;
-  else if (!inPlace && filterRows() * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes) {
-    // As in products, what one tile reads it reads once.
-    operands.prefetchesIntoL2 = isOneTile();
-    operands.prefetchRows = operands.prefetchesIntoL2 ? 512 : 128;
-  }
+  else if (!inPlace && filterRows() * runs.rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
+    operands.prefetchPanels(/*once=*/isOneTile());
   operands.aheadStride = at.aheadStride;
   Value filterRow = steps.kd ? add(mul(steps.kd, fn.index(shape.kernelH)), steps.kh) : steps.kh;
   if (at.ahead) {

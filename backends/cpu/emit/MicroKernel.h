@@ -58,6 +58,13 @@ struct MicroOperands {
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 
+  /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory: more lines are on
+  /// their way to the second-level cache at a time than to the first.
+  void prefetchPanels(bool once) {
+    prefetchesIntoL2 = once;
+    prefetchRows = once ? 512 : 128;
+  }
+
   /// Columns of the last vector fill at most half of it, so rows share its accumulators two by two: the first in the
   /// low half of the lanes, the second in the high one. The rows are even in number, and nothing is masked.
   bool sharesLast = false;
