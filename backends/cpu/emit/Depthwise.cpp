@@ -6,7 +6,7 @@
 //   chunk     one image, a few output rows (so that their input stays in the second-level cache), all channels, or some
 //             where rows alone give few chunks: nothing is read twice for that
 //   order     channel vectors, rows, pixels: the input rows of a channel vector stay in the first-level cache from one
-//             output row to the next; rows, pixels, channel vectors where the filter has one row
+//             output row to the next; rows, pixels, channel vectors where the filter has one row or pixels are long
 //
 // Zeros around an image of known width are not read: rows of the filter outside are left out, and the first and the
 // last tile of a row leave out columns that are not there. Where taps lie so far apart that more tiles reach them, the
@@ -26,6 +26,10 @@ constexpr int64_t kMostPixels = 14;
 
 /// Products of bytes whose sum floats hold exactly: it stays below 2^24.
 constexpr int64_t kExactByteProducts = (1 << 24) / (255 * 255);
+
+/// Bytes from pixel to pixel from which on hardware does not prefetch along a row (strides of up to 2 KiB in a page of
+/// 4, of which this leaves few steps).
+constexpr int64_t kFarPixels = 1024;
 
 /// Runs of tiles that a row may be cut into for taps that lie outside of the image.
 constexpr size_t kMostRuns = 16;
@@ -237,6 +241,10 @@ private:
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   /// Finds where the chunk reads rows from, and copies them there if they have to be padded.
   void findRows(Value low, Value high);
+  /// Each tile goes through its channels, as memory has them: where the filter has one row, so that nothing is read
+  /// again from one output row to the next, and where channels are so many that caches are not asked for the next pixel
+  /// of a vector of them before it is read.
+  bool takesAllChannels() const { return shape.kernelH == 1 || pixel * widthOf(form.row) >= kFarPixels; }
   void emitRow(function_ref<void(int64_t wide, Value x, Inside inside)> emit);
   void emitRows(Value low, Value high, Value firstChannel, int64_t parts);
   void emitTile(int64_t wide, Value x, Value channel, Value mask, Inside inside);
@@ -375,8 +383,7 @@ void DepthwiseKernel::findRows(Value low, Value high) {
                  lanes, form);
 }
 
-/// Output rows [low, high) of the channels of a part. Where the filter has one row, nothing is read again from one
-/// output row to the next: each tile goes through its channels then, as memory has them.
+/// Output rows [low, high) of the channels of a part.
 void DepthwiseKernel::emitRows(Value low, Value high, Value firstChannel, int64_t parts) {
   int64_t wholeChannels = shape.channels / lanes * lanes, partChannels = fn.spec.schedule().getTile()[1] * lanes;
   auto overChannels = [&](function_ref<void(Value channel, Value mask)> emit) {
@@ -400,7 +407,7 @@ void DepthwiseKernel::emitRows(Value low, Value high, Value firstChannel, int64_
       emitRow(emit);
     });
   };
-  if (shape.kernelH == 1)
+  if (takesAllChannels())
     return overRows([&](int64_t wide, Value x, Inside inside) {
       overChannels([&](Value channel, Value mask) { emitTile(wide, x, channel, mask, inside); });
     });
