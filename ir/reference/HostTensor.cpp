@@ -68,6 +68,36 @@ static uint16_t encodeSmall(double value, const llvm::fltSemantics &semantics) {
   return static_cast<uint16_t>(converted.bitcastToAPInt().getZExtValue());
 }
 
+/// An f16.
+static double decodeHalf(uint16_t bits) {
+  uint64_t sign = uint64_t(bits >> 15) << 63, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (exponent == 31)
+    return decodeSmall(bits, llvm::APFloat::IEEEhalf());
+  double magnitude = exponent == 0 ? static_cast<double>(fraction) * 0x1p-24
+                                   : llvm::bit_cast<double>((exponent - 15 + 1023) << 52 | fraction << 42);
+  return llvm::bit_cast<double>(llvm::bit_cast<uint64_t>(magnitude) | sign);
+}
+
+/// A float of 16 bits, `digits` of them behind the point, rounded to nearest even. The same as encodeSmall, by integers
+/// alone: constants have hundreds of millions of elements.
+template <int digits> static uint16_t encodeSixteen(double value, const llvm::fltSemantics &semantics) {
+  constexpr int exponentBits = 15 - digits, bias = (1 << (exponentBits - 1)) - 1, surplus = 52 - digits;
+  constexpr uint64_t infinity = uint64_t((1 << exponentBits) - 1) << digits;
+  uint64_t bits = llvm::bit_cast<uint64_t>(value), fraction = bits & ((uint64_t(1) << 52) - 1);
+  int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023 + bias;
+  if (std::isnan(value))
+    return encodeSmall(value, semantics);
+  auto roundedBy = [](uint64_t number, int places) {
+    return (number + ((uint64_t(1) << (places - 1)) - 1) + (number >> places & 1)) >> places;
+  };
+  uint64_t magnitude = 0;
+  if (exponent > 0) // what rounding carries goes into the exponent
+    magnitude = std::min(roundedBy(uint64_t(std::min(exponent, 0x7ff)) << 52 | fraction, surplus), infinity);
+  else if (exponent >= -digits - 1) // denormal
+    magnitude = roundedBy(uint64_t(1) << 52 | fraction, surplus + 1 - exponent);
+  return static_cast<uint16_t>(bits >> 63 << 15 | magnitude);
+}
+
 /// Rounds to nearest even. What lies beyond the greatest number becomes an infinity (e5m2) or NaN (e4m3fn); NaN has one
 /// form, and its sign.
 static uint8_t encodeByte(double value, const llvm::fltSemantics &semantics) {
@@ -96,7 +126,7 @@ static double readFloat(Form form, const char *data, int64_t i) {
   case Form::F32:
     return loadAs<float>(data, i);
   case Form::F16:
-    return decodeSmall(loadAs<uint16_t>(data, i), llvm::APFloat::IEEEhalf());
+    return decodeHalf(loadAs<uint16_t>(data, i));
   case Form::BF16:
     return llvm::bit_cast<float>(static_cast<uint32_t>(loadAs<uint16_t>(data, i)) << 16);
   case Form::F8E4M3FN:
@@ -172,9 +202,9 @@ static void writeFloat(Form form, char *data, int64_t i, double value) {
   case Form::F32:
     return storeAs(data, i, static_cast<float>(value));
   case Form::F16:
-    return storeAs(data, i, encodeSmall(value, llvm::APFloat::IEEEhalf()));
+    return storeAs(data, i, encodeSixteen<10>(value, llvm::APFloat::IEEEhalf()));
   case Form::BF16:
-    return storeAs(data, i, encodeSmall(value, llvm::APFloat::BFloat()));
+    return storeAs(data, i, encodeSixteen<7>(value, llvm::APFloat::BFloat()));
   case Form::F8E4M3FN:
     return storeAs(data, i, encodeByte(value, llvm::APFloat::Float8E4M3FN()));
   case Form::F8E5M2:
