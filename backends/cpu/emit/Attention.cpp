@@ -24,6 +24,7 @@
 #include "backends/cpu/emit/AttentionBlocks.h"
 #include "backends/cpu/emit/AttentionForm.h"
 #include "backends/cpu/emit/AttentionPlaces.h"
+#include "backends/cpu/emit/MathLanes.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
@@ -195,13 +196,10 @@ static Value combine(SmallVector<Value> values, function_ref<Value(Value, Value)
   return values.front();
 }
 
-/// exp of a distance from the greatest score, or 0 where that is below the least normal number.
+/// exp of a distance from the greatest score.
 Value AttentionEmitter::shareOf(Value distance) {
-  auto like = [&](double value) { return isa<VectorType>(distance.getType()) ? spread(number(value)) : number(value); };
-  double least = std::log(APFloat::getSmallestNormalized(cast<FloatType>(type).getFloatSemantics()).convertToDouble());
-  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, distance, like(least));
-  Value share = math::ExpOp::create(b, k.select(isLess, like(least), distance));
-  return k.select(isLess, like(0), share);
+  MathLanes m(b, distance.getType(), {.fuses = k.fn.spec.target().hasFma});
+  return buildShare(m, distance);
 }
 
 /// p in place of scores from `first` on; returns the sum, which is that of p before they are rounded.

@@ -26,18 +26,54 @@ ExpParts cpu::splitExp(MathLanes &m, Value x, int offset, Base base) {
   return {n, m.fma(n, m.number(-low), coarse), m.toBits(shifted), coarse};
 }
 
-Value cpu::buildFraction(MathLanes &m, Value r) {
+/// Of e^r.
+static SmallVector<double> fractionCoefficients(const MathLanes &m) {
   if (m.isDouble())
-    return m.polynomial(r, {1, 1, 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5,
-                            0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
-                            0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26});
-  return m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
+    return {1,
+            1,
+            0x1.000000000000ap-1,
+            0x1.55555555554f9p-3,
+            0x1.55555555507f1p-5,
+            0x1.1111111127e85p-7,
+            0x1.6c16c1844adf2p-10,
+            0x1.a01a0129b3242p-13,
+            0x1.a01999ae210aep-16,
+            0x1.71df262fbb004p-19,
+            0x1.28adce2bb3e4ap-22,
+            0x1.ad7efcdea06afp-26};
+  return {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10};
 }
+
+Value cpu::buildFraction(MathLanes &m, Value r) { return m.polynomial(r, fractionCoefficients(m)); }
 
 Value cpu::buildNormalExp(MathLanes &m, Value x) {
   ExpParts parts = splitExp(m, x, 0);
   Value e = buildFraction(m, parts.r);
   return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(parts.bits, m.isDouble() ? 52 : 23)));
+}
+
+namespace {
+/// x = n ln 2 + r. A product with ln 2 as it is rounded leaves r off by less than half a unit in the last place of x.
+struct NearParts {
+  Value r, power; // power: 2^(n - down), or 0 for the least n that is allowed
+};
+} // namespace
+
+/// Where 2^(n - down) is normal or n is down - bias.
+static NearParts splitNear(MathLanes &m, Value x, int down) {
+  bool f64 = m.isDouble();
+  Value magic = m.number(f64 ? 0x1.8p52 + 1023 - down : 0x1.8p23 + 127 - down); // the bias of exponents is in the sum
+  Value shifted = m.fma(x, m.number(std::numbers::log2e), magic), n = m.sub(shifted, magic);
+  return {m.fma(n, m.number(-std::numbers::ln2), x), m.fromBits(m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23))};
+}
+
+Value cpu::buildShare(MathLanes &m, Value x) {
+  int least = 1 - (m.isDouble() ? 1023 : 127);
+  NearParts parts = splitNear(m, m.atLeast(x, least * std::numbers::ln2), /*down=*/1);
+  SmallVector<double> twice = fractionCoefficients(m);
+  for (double &coefficient : twice)
+    coefficient *= 2;
+  return m.mul(m.polynomial(parts.r, twice), parts.power);
 }
 
 /// Two powers of two, the halves of the exponent: the first product is exact, the second rounds where it is denormal
@@ -294,18 +330,18 @@ Value cpu::buildTanh(MathLanes &m, Value x) {
   return m.copySign(m.select(isNear, near, far), x);
 }
 
-/// 1 - e^Q(|x|), and x P(x^2) near 0 and where x is NaN.
+/// 1 - e^q with q = log(1 - erf |x|), a polynomial of |x| without a constant. Of e^q = 2^n (1 + f) both 1 - 2^n and f
+/// keep their digits, so that results near 0 do.
 Value cpu::buildErf(MathLanes &m, Value x) {
   if (m.isDouble())
     return doubles::buildErf(m, x);
-  Value a = m.abs(x), square = m.mul(x, x);
-  Value p = m.polynomial(square, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e54p-4, -0x1.b81524p-6, 0x1.550a44p-8,
-                                  -0x1.aca390p-11, 0x1.6510bcp-14});
-  Value near = m.fma(a, p, a);
-  // Past 4 the result is 1 in f32.
-  Value q = m.polynomial(m.atMost(a, 4), {-0x1.7444d8p-13, -0x1.20b430p+0, -0x1.462cb8p-1, -0x1.aa22eap-4,
-                                          0x1.6cfc84p-6, -0x1.90805ep-9, 0x1.9d83a8p-13});
-  Value far = m.sub(m.number(1), buildNormalExp(m, q));
-  Value isNear = m.compare(arith::CmpFPredicate::ULT, a, m.number(0.9));
-  return m.copySign(m.select(isNear, near, far), x);
+  // Past 3.93 the result is 1 in f32.
+  Value a = m.atLeast(m.neg(m.abs(x)), -3.93), one = m.number(1);
+  Value tail = m.polynomial(a, {0x1.06eba8p-3, -0x1.45f2fap-1, 0x1.a4fa5ep-4, 0x1.39cdcap-6, -0x1.505a4ep-13,
+                                -0x1.b4ff5ap-10, -0x1.4bc89ep-11, -0x1.ed68f6p-14, -0x1.369354p-17});
+  NearParts parts = splitNear(m, m.fma(a, tail, a), /*down=*/0);
+  SmallVector<double> behind = fractionCoefficients(m); // e^r = 1 + r + r^2 P(r)
+  Value p = m.polynomial(parts.r, ArrayRef(behind).drop_front(2));
+  Value f = m.fma(m.mul(parts.r, parts.r), p, parts.r);
+  return m.copySign(m.fma(m.neg(parts.power), f, m.sub(one, parts.power)), x);
 }
