@@ -78,7 +78,8 @@ TEST_P(SixteenBits, AreRoundedToNearestEvenAndReadAsTheyAre) {
       ADD_FAILURE() << values[i] << " is held as " << bits << ", expected " << bitsIn(semantics, values[i]);
     }
     double number = numberOf(semantics, bits);
-    if (std::isnan(number) ? !std::isnan(read[i]) : llvm::bit_cast<uint64_t>(number) != llvm::bit_cast<uint64_t>(read[i])) {
+    if (std::isnan(number) ? !std::isnan(read[i])
+                           : llvm::bit_cast<uint64_t>(number) != llvm::bit_cast<uint64_t>(read[i])) {
       ++reported;
       ADD_FAILURE() << bits << " is read as " << read[i] << ", expected " << number;
     }

@@ -156,7 +156,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       }
       bRow.push_back(partsOf(b, form, loaded));
       // The first vector of a line asks for it.
-      if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % fn.spec.target().cacheLineBytes == 0) {
+      int64_t apart = std::max<int64_t>(operands.prefetchedBytes, fn.spec.target().cacheLineBytes);
+      if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % apart == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
                                    /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);

@@ -53,16 +53,18 @@ struct MicroOperands {
   mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
   int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
+  int64_t prefetchedBytes = 0;             // of a step, of which one line is asked for; 0: each line
   bool prefetchesIntoL2 = false;           // rather than L1
   mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 
-  /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory: more lines are on
-  /// their way to the second-level cache at a time than to the first.
+  /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory, which hardware
+  /// that sees one stream nearly reaches: to ask for each line takes its place in queues, one of eight helps it along.
   void prefetchPanels(bool once) {
     prefetchesIntoL2 = once;
     prefetchRows = once ? 512 : 128;
+    prefetchedBytes = once ? 512 : 0;
   }
 
   /// Columns of the last vector fill at most half of it, so rows share its accumulators two by two: the first in the
