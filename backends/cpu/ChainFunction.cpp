@@ -3,7 +3,7 @@
 //   i32 chain(ctx, args, begin, end):
 //     words = args                                    // of all kernels, one after the other, then memory and flags
 //     place = the first whose flag is not set         // which sets it; it is cleared at the end
-//     for step in parts[begin] .. parts[end]:
+//     for step in parts[begin] .. parts[end]:         // the first one is begins[begin]
 //       for each window: move what is kept to its beginning; words = where its tensor would begin
 //       for each kernel: status = kernel(ctx, its words, first chunk, end of chunks); return it unless it is 0
 //
@@ -135,9 +135,14 @@ void ChainFunction::emit() {
   LLVM::MemcpyOp::create(b, words, given, number(8 * count), /*isVolatile=*/false);
   Value flags = load(ptr, word(given, count + 1)), place = takePlace(flags);
   Value memory = at(load(ptr, word(given, count)), LLVM::MulOp::create(b, place, number(chain.bytesOfPart())));
-  Value parts = table("parts", chain.getParts()), steps = table("steps", chain.getSteps());
-  Value last = load(i64, word(parts, end));
-  LLVM::BrOp::create(b, ValueRange(load(i64, word(parts, begin))), header);
+  Value parts = table("parts", chain.getParts()), begins = table("begins", chain.getBegins()),
+        steps = table("steps", chain.getSteps());
+  Value first = load(i64, word(parts, begin)), last = load(i64, word(parts, end));
+  auto stepOf = [&](Value table, Value number_) {
+    return word(table, LLVM::MulOp::create(b, number_, number(chain.numbersOfStep())));
+  };
+  Value firstStep = stepOf(begins, begin);
+  LLVM::BrOp::create(b, ValueRange(first), header);
 
   b.setInsertionPointToEnd(header);
   Value number_ = header->getArgument(0);
@@ -146,7 +151,8 @@ void ChainFunction::emit() {
   LLVM::CondBrOp::create(b, isLeft, body, ValueRange(), done, ValueRange(ok));
 
   b.setInsertionPointToEnd(body);
-  Value step = word(steps, LLVM::MulOp::create(b, number_, number(chain.numbersOfStep())));
+  Value isFirst = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, number_, first);
+  Value step = LLVM::SelectOp::create(b, isFirst, firstStep, stepOf(steps, number_));
   slideWindows(step, words, memory);
   runKernels(step, context, words, done);
   LLVM::BrOp::create(b, ValueRange(add(number_, number(1))), header);

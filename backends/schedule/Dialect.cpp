@@ -209,6 +209,9 @@ LogicalResult ChainOp::verify() {
       parts.back() * numbersOfStep() != static_cast<int64_t>(getSteps().size())) // C2
     return emitOpError("requires parts that end with the last of the steps, of ")
            << numbersOfStep() << " numbers each, got " << getSteps().size() << " numbers";
+  if (static_cast<int64_t>((parts.size() - 1) * numbersOfStep()) != static_cast<int64_t>(getBegins().size()))
+    return emitOpError("requires a step of ") << numbersOfStep() << " numbers to begin each of " << parts.size() - 1
+                                              << " parts, got " << getBegins().size() << " numbers";
   auto isOf = [&](int64_t place, int64_t k) { return beginOfKernel(k) <= place && place < beginOfKernel(k + 1); };
   for (int64_t i = 0; i < kernels - 1; ++i) {
     int64_t written = getPlaces()[2 * i], read = getPlaces()[2 * i + 1];

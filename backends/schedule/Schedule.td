@@ -310,21 +310,23 @@ def ChainOp : Schedule_Op<"chain"> {
     Where a session has more than half as many threads as there are parts, whose shares would differ too much, the
     kernels run one after the other instead, and the tensors are written whole. `memory` may be one of them.
 
-    Part p of the work, which runs on one thread, is the steps `parts[p]` to `parts[p + 1] - 1`. It has `windows[i]`
-    bytes for window i. A step has, for each window, the offset in it and the number of the bytes that come to its
+    Part p of the work, which runs on one thread, is the steps `parts[p]` to `parts[p + 1] - 1`, which continue from
+    what the part before has left in the windows. Where another thread had that part, or nobody yet, step p of `begins`
+    takes the place of the first. It has `windows[i]` bytes for window i. A step has, for each window, the offset in it and the number of the bytes that come to its
     beginning before the step, and the byte of the tensor that is there then; after these the first chunk and the end of
     the chunks of each kernel. Fails as a launch does.
 
     * (C1) one count for each of two kernels or more, which add up to the arguments, and a size for each window between
     two kernels. * (C2) `parts` ascends from 0 to the number of `steps`, which have 3 numbers for each window and 2 for
-    each kernel. * (C3) the two places of a tensor are one value, among the arguments of its writer and of its reader.
+    each kernel, as those of `begins` have, one of each part. * (C3) the two places of a tensor are one value, among the arguments of its writer and of its reader.
   }];
   let arguments = (ins FlatSymbolRefArrayAttr:$kernels, Variadic<Schedule_Argument>:$arguments,
                        Schedule_HostBuffer:$memory, DenseI64ArrayAttr:$counts, DenseI64ArrayAttr:$windows,
-                       DenseI64ArrayAttr:$places, DenseI64ArrayAttr:$parts, DenseI64ArrayAttr:$steps);
+                       DenseI64ArrayAttr:$places, DenseI64ArrayAttr:$parts, DenseI64ArrayAttr:$begins,
+                       DenseI64ArrayAttr:$steps);
   let assemblyFormat = [{
-    $kernels `(` $arguments `)` `counts` $counts `places` $places `in` $memory `windows` $windows `parts` $parts `steps` $steps
-    attr-dict `:` type($arguments)
+    $kernels `(` $arguments `)` `counts` $counts `places` $places `in` $memory `windows` $windows `parts` $parts `begins` $begins
+    `steps` $steps attr-dict `:` type($arguments)
   }];
   let extraClassDeclaration = [{
     /// Numbers of a step.

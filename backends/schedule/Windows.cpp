@@ -38,9 +38,9 @@ struct Progress {
 };
 
 struct ChainPlan {
-  SmallVector<int64_t> parts{0}, steps; // of a schedule.chain
-  SmallVector<int64_t> windows;         // bytes
-  double repeatedNs = 0;                // what parts compute that others compute, too
+  SmallVector<int64_t> parts{0}, begins, steps; // of a schedule.chain
+  SmallVector<int64_t> windows;                 // bytes
+  double repeatedNs = 0;                        // what parts compute that others compute, too
 
   int64_t bytes() const {
     int64_t bytes = 0;
@@ -60,8 +60,9 @@ private:
   size_t tensors() const { return chain.size() - 1; }
   const RowWalk &walk(size_t k) const { return chain[k].walk(); }
   ChainPlan planParts(int64_t count);
-  void addPart(ChainPlan &plan, int64_t begin, int64_t end);
+  Progress addPart(ChainPlan &plan, int64_t begin, int64_t end, const Progress &before);
   Progress beginAt(int64_t block);
+  SmallVector<int64_t> continueFrom(const Progress &before, const Progress &fresh, ArrayRef<int64_t> step);
   SmallVector<int64_t> endsFor(ArrayRef<int64_t> atLeast, int64_t last);
   SmallVector<int64_t> chooseEnds(const Progress &at, int64_t end);
 
@@ -116,37 +117,66 @@ SmallVector<int64_t> ChainPlanner::chooseEnds(const Progress &at, int64_t end) {
   return ends;
 }
 
-/// The steps that give blocks [begin, end) of the last launch.
-void ChainPlanner::addPart(ChainPlan &plan, int64_t begin, int64_t end) {
+/// `step`, the first one of a part that begins as `fresh`, where the windows still hold what the part before has made:
+/// what both need is moved, or lies where it was. The same where that is not possible.
+SmallVector<int64_t> ChainPlanner::continueFrom(const Progress &before, const Progress &fresh, ArrayRef<int64_t> step) {
+  SmallVector<int64_t> continued(step);
+  for (size_t i = 0; i < tensors(); ++i) {
+    int64_t moved = fresh.starts[i] - before.starts[i];
+    int64_t kept = moved == 0 ? 0 : std::max<int64_t>(walk(i).written(before.done[i]) - fresh.starts[i], 0);
+    if (moved < 0 || kept > moved)
+      return SmallVector<int64_t>(step);
+    continued[3 * i] = moved;
+    continued[3 * i + 1] = kept;
+  }
+  for (size_t k = 0; k < chain.size(); ++k) {
+    int64_t &begin = continued[3 * tensors() + 2 * k], end = continued[3 * tensors() + 2 * k + 1];
+    begin = std::max(begin, before.done[k] * walk(k).parts);
+    if (begin > end)
+      return SmallVector<int64_t>(step);
+  }
+  return continued;
+}
+
+/// The steps that give blocks [begin, end) of the last launch, and where they end; `before` is where the part before
+/// does.
+Progress ChainPlanner::addPart(ChainPlan &plan, int64_t begin, int64_t end, const Progress &before) {
   Progress at = beginAt(begin);
   int64_t numSteps = 0;
   for (; at.done.back() < end; ++numSteps) {
+    SmallVector<int64_t> step;
+    bool isFirst = numSteps == 0;
     for (size_t i = 0; i < tensors(); ++i) {
       int64_t start = startOf(walk(i), at.done[i], walk(i + 1), at.done[i + 1]), moved = start - at.starts[i];
       int64_t kept = std::max<int64_t>(walk(i).written(at.done[i]) - start, 0);
-      bool isFirst = numSteps == 0, slides = !isFirst && moved > 0 && kept <= moved;
+      bool slides = !isFirst && moved > 0 && kept <= moved;
       if (slides)
         at.starts[i] = start;
-      plan.steps.append({slides ? moved : 0, slides ? kept : 0, at.starts[i]});
+      step.append({slides ? moved : 0, slides ? kept : 0, at.starts[i]});
     }
     SmallVector<int64_t> ends = chooseEnds(at, end);
     for (size_t k = 0; k < chain.size(); ++k) {
-      plan.steps.append({at.done[k] * walk(k).parts, ends[k] * walk(k).parts});
+      step.append({at.done[k] * walk(k).parts, ends[k] * walk(k).parts});
       plan.repeatedNs += chain[k].traits->estimatedNs * static_cast<double>(ends[k] - at.done[k]) / walk(k).blocks();
     }
     for (size_t i = 0; i < tensors(); ++i)
       plan.windows[i] = std::max(plan.windows[i], walk(i).written(ends[i]) - at.starts[i]);
+    if (isFirst)
+      plan.begins.append(step);
+    plan.steps.append(isFirst && !before.done.empty() ? continueFrom(before, at, step) : step);
     at.done = ends;
   }
   plan.parts.push_back(plan.parts.back() + numSteps);
+  return at;
 }
 
 ChainPlan ChainPlanner::planParts(int64_t count) {
   ChainPlan plan;
   plan.windows.assign(tensors(), 0);
   int64_t blocks = chain.back().walk().blocks();
+  Progress before;
   for (int64_t part = 0; part < count; ++part)
-    addPart(plan, part * blocks / count, (part + 1) * blocks / count);
+    before = addPart(plan, part * blocks / count, (part + 1) * blocks / count, before);
   for (const Link &link : chain)
     plan.repeatedNs -= link.traits->estimatedNs;
   return plan;
@@ -294,7 +324,7 @@ void Sliding::apply(const Chain &chain, const ChainPlan &plan) {
   }
   placeWindows(chain, plan.bytes());
   ChainOp::create(b, chain.front().launch.getLoc(), b.getArrayAttr(kernels), arguments, resultOf(chain.front()), counts,
-                  plan.windows, places, plan.parts, plan.steps);
+                  plan.windows, places, plan.parts, plan.begins, plan.steps);
   for (const Link &link : chain)
     link.launch.erase();
 }

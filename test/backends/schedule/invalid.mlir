@@ -301,7 +301,7 @@ schedule.function @chain_c1_a_window_is_missing inputs 1 outputs 0 {
   %x = schedule.input 0
   %m = schedule.local 64
   // expected-error @+1 {{requires two kernels or more, a count of arguments for each, and a size and two places for each window, got 2 kernels, 2 counts of 4 arguments, 0 windows and 0 places}}
-  schedule.chain [@a, @b](%x, %m, %m, %x) counts [2, 2] places [] in %m windows [] parts [0, 1] steps [0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.chain [@a, @b](%x, %m, %m, %x) counts [2, 2] places [] in %m windows [] parts [0, 1] begins [0, 1, 0, 1] steps [0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   schedule.return
 }
 
@@ -311,7 +311,17 @@ schedule.function @chain_c2_a_step_is_too_short inputs 1 outputs 0 {
   %x = schedule.input 0
   %m = schedule.local 64
   // expected-error @+1 {{requires parts that end with the last of the steps, of 7 numbers each, got 4 numbers}}
-  schedule.chain [@a, @b](%x, %m, %m, %x) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1] steps [0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.chain [@a, @b](%x, %m, %m, %x) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1] begins [0, 0, 0, 0, 1, 0, 1] steps [0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.return
+}
+
+// -----
+
+schedule.function @chain_c2_a_part_does_not_begin inputs 1 outputs 0 {
+  %x = schedule.input 0
+  %m = schedule.local 64
+  // expected-error @+1 {{requires a step of 7 numbers to begin each of 1 parts, got 0 numbers}}
+  schedule.chain [@a, @b](%x, %m, %m, %x) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1] begins [] steps [0, 0, 0, 0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   schedule.return
 }
 
@@ -321,7 +331,7 @@ schedule.function @chain_c3_nobody_writes_the_window inputs 1 outputs 0 {
   %x = schedule.input 0
   %m = schedule.local 64
   // expected-error @+1 {{requires places of one value among the arguments of kernels 0 and 1, got 1 and 2}}
-  schedule.chain [@a, @b](%x, %x, %m, %x) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1] steps [0, 0, 0, 0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.chain [@a, @b](%x, %x, %m, %x) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1] begins [0, 0, 0, 0, 1, 0, 1] steps [0, 0, 0, 0, 1, 0, 1] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   schedule.return
 }
 

@@ -56,7 +56,7 @@ schedule.function @chain inputs 2 outputs 0 {
   // CHECK: llvm.call %{{.*}}(%arg0, %[[FIRST]], %{{.*}}, %{{.*}})
   // CHECK: %[[SECOND:.*]] = llvm.mlir.addressof @shrink
   // CHECK: llvm.call %{{.*}}(%arg0, %[[SECOND]], %{{.*}}, %{{.*}})
-  schedule.chain [@expand, @shrink](%x, %m, %m, %w) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.chain [@expand, @shrink](%x, %m, %m, %w) counts [2, 2] places [1, 2] in %m windows [64] parts [0, 1, 2] begins [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 64, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   schedule.return
 }
 

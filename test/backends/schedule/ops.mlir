@@ -40,8 +40,8 @@ schedule.function @every_op inputs 1 outputs 1 {
   schedule.launch inline @small(%a#0) writes [0] chunks %four : !schedule.buffer
   // CHECK: schedule.launch @step(%[[A]]#0) writes [0] chunks %{{.*}} steps %[[N]] : !schedule.buffer
   schedule.launch @step(%a#0) writes [0] chunks %four steps %n : !schedule.buffer
-  // CHECK: schedule.chain [@expand, @shrink](%[[X]], %[[A]]#0, %[[A]]#0, %{{.*}}) counts [2, 2] places [1, 2] in %[[A]]#0 windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
-  schedule.chain [@expand, @shrink](%x, %a#0, %a#0, %w) counts [2, 2] places [1, 2] in %a#0 windows [64] parts [0, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  // CHECK: schedule.chain [@expand, @shrink](%[[X]], %[[A]]#0, %[[A]]#0, %{{.*}}) counts [2, 2] places [1, 2] in %[[A]]#0 windows [64] parts [0, 1, 2] begins [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 64, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
+  schedule.chain [@expand, @shrink](%x, %a#0, %a#0, %w) counts [2, 2] places [1, 2] in %a#0 windows [64] parts [0, 1, 2] begins [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 64, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
   %fits = arith.cmpi sle, %n, %four : i64
   // CHECK: schedule.require %{{.*}} else 7 "at most {} elements, got {}"(%{{.*}}, %[[N]])
   schedule.require %fits else 7 "at most {} elements, got {}"(%four, %n)
