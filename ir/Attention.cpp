@@ -154,6 +154,36 @@ LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *, std::optional
 
 //===- sizes ---------------------------------------------------------------------------------===//
 
+namespace {
+/// An attention whose gradient was asked for has a twin with log-sums: one of them computes both.
+struct TakeResultOfTwin : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (op.getSums())
+      return rewriter.notifyMatchFailure(op, "it has log-sums");
+    auto isTwin = [&](Operation *user) {
+      auto other = dyn_cast<AttentionOp>(user);
+      return other && other.getSums() && other->getBlock() == op->getBlock() &&
+             llvm::equal(other->getOperands(), op->getOperands()) && other.getScale() == op.getScale() &&
+             other.getBefore() == op.getBefore() && other.getAfter() == op.getAfter();
+    };
+    auto users = op.getQuery().getUsers();
+    auto found = llvm::find_if(users, isTwin);
+    if (found == users.end())
+      return rewriter.notifyMatchFailure(op, "no other op has its operands and log-sums");
+    auto twin = cast<AttentionOp>(*found);
+    if (op->isBeforeInBlock(twin))
+      rewriter.moveOpBefore(twin, op);
+    rewriter.replaceOp(op, twin.getResult());
+    return success();
+  }
+};
+} // namespace
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<TakeResultOfTwin>(context);
+}
+
 SmallVector<Dims> AttentionOp::resultDims(ShapeQuery &shapes) {
   Dims dims = shapes.dims(getQuery()), sums = dims;
   dims.back() = shapes.dims(getValue()).back();

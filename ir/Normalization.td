@@ -46,19 +46,21 @@ def AttentionOp : Sinter_Composite<"attention"> {
 
     Row i counts the keys from i - `before` to i + `after`; without either, all on that side. So `after = 0` is a causal
     mask, `before = w - 1` with it a sliding window of w keys, and `after = p` is causal behind p keys of the past. A row
-    that counts no key of several is NaN. A key whose exponential is below the least normal number of the type that is
-    computed in, against the greatest of its row, may count as none (a bias of -100 leaves 4e-44 of f32).
+    that counts no key of several is NaN. A key whose exponential is below 1.5 times the least normal number of the type
+    that is computed in, against the greatest of its row, may count as none (a bias of -100 leaves 4e-44 of f32).
 
     Keys and values may have fewer heads (sizes of the last leading axis): each serves as many heads of q, in order.
 
     With `log_sums` there is a second result [..., m]: the logarithm of the sum of exp(scale * q k^T + bias) over the
     keys that a row counts, from which attention_gradient computes shares again. It is f32 where q has shorter elements:
-    rounded to 8 bits, a logarithm of 8 would change shares by 3 %.
+    rounded to 8 bits, a logarithm of 8 would change shares by 3 %. Where two ops differ in that alone, the canonical form
+    has the one with log_sums.
   }];
   let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
                        Optional<Sinter_FloatTensor>:$bias, F64Attr:$scale, OptionalAttr<I64Attr>:$before,
                        OptionalAttr<I64Attr>:$after, DefaultValuedAttr<BoolAttr, "false">:$log_sums);
   let results = (outs Sinter_FloatTensor:$result, Optional<Sinter_FloatTensor>:$sums);
+  let hasCanonicalizer = 1;
 }
 
 def AttentionGradientOp : Sinter_Composite<"attention_gradient"> {

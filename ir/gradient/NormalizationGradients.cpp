@@ -208,7 +208,8 @@ struct BatchNormRule : Rule<BatchNormRule, BatchNormOp> {
 // attention, s = scale q k^T + bias, p = softmax(s), y = p v, with p computed again instead of kept:
 //   dv = p^T dy, dp = dy v^T, ds = p (dp - sum(dy y) + d sums) since sum(p dp) = sum(dy y) and d sums / ds = p,
 //   dq = scale ds k, dk = scale ds^T q, d bias = ds
-// One op does that where log-sums are there and the bias is not asked for.
+// One op does that where the bias is not asked for. Log-sums that the attention does not give are those of a twin,
+// which takes its place (AttentionOp's canonical form).
 struct AttentionRule : Rule<AttentionRule, AttentionOp> {
   struct Form : AttentionSteps {
     GradientBuilder &b;
@@ -233,10 +234,15 @@ struct AttentionRule : Rule<AttentionRule, AttentionOp> {
     Term y = wide(g, g.result()), dy = g.cotangent() ? wide(g, g.cotangent()) : y.fill(0);
     int64_t last = y.rank() - 1;
     Term rowSums = (dy * y).sum(last) - wide(g, dSums);
-    if (op.getSums() && !wantsBias) {
+    if (!wantsBias) {
+      Value sums = op.getSums();
+      if (!sums)
+        sums = AttentionOp::create(g, op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getScale(),
+                                   op.getBeforeAttr(), op.getAfterAttr(), /*log_sums=*/true)
+                   .getSums();
       auto gradient = AttentionGradientOp::create(g, g.operand(0), g.operand(1), g.operand(2), narrow(dy, g.result()),
-                                                  g.result(1), narrow(rowSums, g.result(1)), op.getBias(),
-                                                  op.getScaleAttr(), op.getBeforeAttr(), op.getAfterAttr());
+                                                  sums, narrow(rowSums, sums), op.getBias(), op.getScaleAttr(),
+                                                  op.getBeforeAttr(), op.getAfterAttr());
       for (unsigned i = 0; i < 3; ++i)
         if (g.wants(i))
           g.give(i, gradient.getResult(i));
