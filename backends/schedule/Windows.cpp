@@ -40,7 +40,7 @@ struct Progress {
 struct ChainPlan {
   SmallVector<int64_t> parts{0}, begins, steps; // of a schedule.chain
   SmallVector<int64_t> windows;                 // bytes
-  double repeatedNs = 0;                        // what parts compute that others compute, too
+  double repeatedNs = 0;                        // what parts compute that others compute, too, if no call has both
 
   int64_t bytes() const {
     int64_t bytes = 0;

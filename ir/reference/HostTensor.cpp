@@ -78,11 +78,12 @@ static double decodeHalf(uint16_t bits) {
   return llvm::bit_cast<double>(llvm::bit_cast<uint64_t>(magnitude) | sign);
 }
 
-/// A float of 16 bits, `digits` of them behind the point, rounded to nearest even. The same as encodeSmall, by integers
-/// alone: constants have hundreds of millions of elements.
-template <int digits> static uint16_t encodeSixteen(double value, const llvm::fltSemantics &semantics) {
-  constexpr int exponentBits = 15 - digits, bias = (1 << (exponentBits - 1)) - 1, surplus = 52 - digits;
-  constexpr uint64_t infinity = uint64_t((1 << exponentBits) - 1) << digits;
+/// A float of 16 bits, rounded to nearest even. The same as encodeSmall, by integers alone: constants have hundreds of
+/// millions of elements.
+static uint16_t encodeSixteen(double value, const llvm::fltSemantics &semantics) {
+  int digits = static_cast<int>(llvm::APFloat::semanticsPrecision(semantics)) - 1; // behind the point
+  int exponentBits = 15 - digits, bias = (1 << (exponentBits - 1)) - 1, surplus = 52 - digits;
+  uint64_t infinity = uint64_t((1 << exponentBits) - 1) << digits;
   uint64_t bits = llvm::bit_cast<uint64_t>(value), fraction = bits & ((uint64_t(1) << 52) - 1);
   int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023 + bias;
   if (std::isnan(value))
@@ -202,9 +203,9 @@ static void writeFloat(Form form, char *data, int64_t i, double value) {
   case Form::F32:
     return storeAs(data, i, static_cast<float>(value));
   case Form::F16:
-    return storeAs(data, i, encodeSixteen<10>(value, llvm::APFloat::IEEEhalf()));
+    return storeAs(data, i, encodeSixteen(value, llvm::APFloat::IEEEhalf()));
   case Form::BF16:
-    return storeAs(data, i, encodeSixteen<7>(value, llvm::APFloat::BFloat()));
+    return storeAs(data, i, encodeSixteen(value, llvm::APFloat::BFloat()));
   case Form::F8E4M3FN:
     return storeAs(data, i, encodeByte(value, llvm::APFloat::Float8E4M3FN()));
   case Form::F8E5M2:

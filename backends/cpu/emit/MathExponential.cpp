@@ -62,9 +62,8 @@ struct NearParts {
 /// Where 2^(n - down) is normal or n is down - bias.
 static NearParts splitNear(MathLanes &m, Value x, int down) {
   bool f64 = m.isDouble();
-  Value magic = m.number(f64 ? 0x1.8p52 + 1023 - down : 0x1.8p23 + 127 - down); // the bias of exponents is in the sum
-  Value shifted = m.fma(x, m.number(std::numbers::log2e), magic), n = m.sub(shifted, magic);
-  return {m.fma(n, m.number(-std::numbers::ln2), x), m.fromBits(m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23))};
+  ExpParts parts = splitExp(m, x, (f64 ? 1023 : 127) - down); // with the bias of exponents
+  return {m.fma(parts.n, m.number(-std::numbers::ln2), x), m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23))};
 }
 
 Value cpu::buildShare(MathLanes &m, Value x) {

@@ -156,7 +156,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       }
       bRow.push_back(partsOf(b, form, loaded));
       // The first vector of a line asks for it.
-      int64_t apart = std::max<int64_t>(operands.prefetchedBytes, fn.spec.target().cacheLineBytes);
+      int64_t line = fn.spec.target().cacheLineBytes;
+      int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
       if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % apart == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,

@@ -40,6 +40,9 @@ RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, boo
 RegisterTile widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest, int64_t vectors,
                        bool conflicting, int64_t parts, int64_t divided = 0);
 
+/// Bytes of a step of which one line is asked for where the second-level cache is (MicroOperands).
+inline constexpr int64_t kPrefetchedBytes = 512;
+
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {
   explicit MicroOperands(const ProductForm &form) : form(form) {}
@@ -53,18 +56,16 @@ struct MicroOperands {
   mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
   int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
-  int64_t prefetchedBytes = 0;             // of a step, of which one line is asked for; 0: each line
-  bool prefetchesIntoL2 = false;           // rather than L1
+  bool prefetchesIntoL2 = false;           // rather than L1, and one line of kPrefetchedBytes rather than each
   mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 
   /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory, which hardware
-  /// that sees one stream nearly reaches: to ask for each line takes its place in queues, one of eight helps it along.
+  /// nearly reaches by itself: requests for all lines take places in its queues, those for few cost nothing.
   void prefetchPanels(bool once) {
     prefetchesIntoL2 = once;
     prefetchRows = once ? 512 : 128;
-    prefetchedBytes = once ? 512 : 0;
   }
 
   /// Columns of the last vector fill at most half of it, so rows share its accumulators two by two: the first in the
