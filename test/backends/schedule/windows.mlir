@@ -6,6 +6,8 @@
 // CHECK: %[[A:.*]]:2 = schedule.arena(%c38535168_i64, %{{.*}}) lives [5, 6, 5, 7]
 // CHECK-NOT: schedule.launch
 // CHECK: schedule.chain [@{{.*}}, @{{.*}}](%{{.*}}, %{{.*}}, %[[A]]#0, %[[A]]#0, %{{.*}}, %[[A]]#1) counts [3, 3] places [2, 3] in %[[A]]#0 windows [344064] parts [0,
+// What a part makes again of its neighbour's rows, blocks 69 to 72, is moved where that part has just been run.
+// CHECK-SAME: begins [{{.*}}, 0, 0, 1483776, 69, 84, 18, 21, {{.*}} steps [{{.*}}, 236544, 64512, 1483776, 72, 84, 18, 21,
 // CHECK-COUNT-1: schedule.launch
 func.func @wide(%x: tensor<8x112x112x16xf32>) -> tensor<8x56x56x24xf32> {
   %a = sinter.constant dense<0.5> : tensor<96x1x1x16xf32>
