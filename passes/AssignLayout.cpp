@@ -20,6 +20,7 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -398,8 +399,8 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
   void runOnOperation() override {
     RewritePatternSet choose(&getContext());
     choose.add<ConvolutionLast, WindowLast<ReduceWindowOp>>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(choose))))
-      return signalPassFailure();
+    // Each op once: a pool that leaves its first spatial axis alone looks the same with channels last.
+    walkAndApplyPatterns(getOperation(), std::move(choose));
     RewritePatternSet sink(&getContext());
     sink.add<SinkThroughPointwise, SinkThroughReduce, SinkThroughConcatenate, SinkThroughPad, SinkThroughSlice,
              SinkThroughResize, SinkThroughUnitReshape, SinkThroughSpatialReshape>(&getContext());

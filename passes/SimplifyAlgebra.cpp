@@ -609,7 +609,8 @@ static Value numberOf(OpBuilder &b, Value value) {
 }
 
 /// f(reshape(x), numbers) = reshape(f(x, numbers)): x and f may share a kernel, and the reshape stays a view. Several
-/// operands may be reshaped from one shape, and x may have several readers of which all can move: x * sigmoid(x).
+/// operands may be reshaped from one shape, what fills only axes behind those that change, as a bias, fills x, and x
+/// may have several readers of which all can move: x * sigmoid(x).
 struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
@@ -621,15 +622,15 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
     if (!reshape || !reshape.getOperand().getDefiningOp() || isa<IntegerType>(tensorTypeOf(reshape).getElementType()))
       return b.notifyMatchFailure(op, "no operand is reshaped");
     Value x = reshape.getOperand();
-    auto isMoved = [&](Value operand) { return isNumber(operand) || isReshapedLike(operand, x); };
+    auto isMoved = [&](Value operand) { return fills(operand, x) || isReshapedLike(operand, x); };
     if (!llvm::all_of(op->getOperands(), isMoved))
-      return b.notifyMatchFailure(op, "another operand is neither a number nor reshaped from the same shape");
+      return b.notifyMatchFailure(op, "another operand neither fills x nor is reshaped from its shape");
     auto allows = [&](OpOperand &use) { return readsOnlySizes(use) || canMove(use.getOwner(), x, kLongestChain); };
     if (!llvm::all_of(reshape->getUses(), allows))
       return b.notifyMatchFailure(op, "the reshape stays for another reader");
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(isNumber(operand) ? fill(b, op->getLoc(), operand, x) : reshapeOf(operand).getOperand());
+      operands.push_back(fills(operand, x) ? fill(b, op->getLoc(), operand, x) : reshapeOf(operand).getOperand());
     Operation *moved = b.clone(*op);
     moved->setOperands(operands);
     auto resultType = tensorTypeOf(op->getResult(0));
@@ -653,16 +654,42 @@ private:
   /// True when the pattern moves `op` in front of the reshape of `x`, once it has moved what `op` reads.
   static bool canMove(Operation *op, Value x, unsigned steps) {
     return isa<Pointwise>(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-             if (isNumber(operand) || isReshapedLike(operand, x))
+             if (fills(operand, x) || isReshapedLike(operand, x))
                return true;
              Operation *producer = operand.getDefiningOp();
              return producer && hasOneReader(operand) && steps > 0 && canMove(producer, x, steps - 1);
            });
   }
 
-  /// The number that fills `value`, filling a tensor with the sizes of `x`.
+  /// Axes that two shapes have in common at their ends.
+  static int64_t commonAxes(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    auto ends = llvm::zip(llvm::reverse(a), llvm::reverse(b));
+    return std::distance(ends.begin(),
+                         llvm::find_if(ends, [](auto pair) { return std::get<0>(pair) != std::get<1>(pair); }));
+  }
+
+  /// True for a number, and for a broadcast over axes that a reshape of `x` to the shape of `value` leaves alone.
+  static bool fills(Value value, Value x) {
+    if (isNumber(value))
+      return true;
+    BroadcastOp broadcast = broadcastOf(value);
+    RankedTensorType type = tensorTypeOf(value), like = tensorTypeOf(x);
+    if (!broadcast || !type.hasStaticShape() || !like.hasStaticShape())
+      return false;
+    int64_t firstKept = type.getRank() - commonAxes(type.getShape(), like.getShape());
+    return llvm::all_of(broadcast.getAxes(), [&](int64_t axis) { return axis >= firstKept; });
+  }
+
+  /// What fills `value`, filling a tensor with the sizes of `x`.
   static Value fill(PatternRewriter &b, Location loc, Value value, Value x) {
     auto type = RankedTensorType::get(tensorTypeOf(x).getShape(), tensorTypeOf(value).getElementType());
+    if (!isNumber(value)) {
+      BroadcastOp broadcast = broadcastOf(value);
+      SmallVector<int64_t> axes;
+      for (int64_t axis : broadcast.getAxes())
+        axes.push_back(axis + type.getRank() - tensorTypeOf(value).getRank());
+      return BroadcastOp::create(b, loc, type, broadcast.getOperand(), Value(), ValueRange(), axes, type);
+    }
     SmallVector<Value> like;
     if (!type.hasStaticShape())
       like.push_back(x);

@@ -20,6 +20,16 @@ func.func @transposes_meet_between_convolutions(%x: tensor<1x3x8x8xf32>, %bias: 
   return %4 : tensor<1x4x4x4xf32>
 }
 
+// A pool of images in a sequence leaves the axis of images alone, also with channels last: it is moved once.
+// CHECK-LABEL: @pools_of_images_in_a_sequence
+// CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 3, 4, 1>}
+// CHECK: %[[P:.*]] = sinter.reduce_window max %[[X]] {{.*}}window = array<i64: 1, 1, 2, 2, 1>
+// CHECK: sinter.transpose %[[P]] {permutation = array<i64: 0, 4, 1, 2, 3>}
+func.func @pools_of_images_in_a_sequence(%x: tensor<1x4x5x8x8xf32>) -> tensor<1x4x5x4x4xf32> {
+  %0 = sinter.reduce_window max %x {window = array<i64: 1, 1, 1, 2, 2>, strides = array<i64: 1, 1, 1, 2, 2>, low = array<i64: 0, 0, 0, 0, 0>, high = array<i64: 0, 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1, 1, 1>} : (tensor<1x4x5x8x8xf32>) -> tensor<1x4x5x4x4xf32>
+  return %0 : tensor<1x4x5x4x4xf32>
+}
+
 // What a convolution reads is transposed anyway: its result is added to that. Of three axes, both orders are the same.
 // CHECK-LABEL: @residuals_of_what_is_read
 // CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 1>}

@@ -435,6 +435,34 @@ func.func @reshapes_after_an_activation(%a: tensor<2x8x9xf32>) -> tensor<16xf32>
   return %3 : tensor<16xf32>
 }
 
+// A bias along the last axis, which the reshape leaves alone, fills what was reshaped.
+// CHECK-LABEL: @reshapes_after_a_bias
+// CHECK: %[[D:.*]] = sinter.dot_general
+// CHECK: %[[B:.*]] = sinter.broadcast %arg1 axes = [1] {type = tensor<6x9xf32>}
+// CHECK: %[[S:.*]] = sinter.add %[[D]], %[[B]]
+// CHECK: %[[V:.*]] = sinter.reshape %[[S]] {type = tensor<2x3x9xf32>}
+// CHECK: return %[[V]]
+func.func @reshapes_after_a_bias(%a: tensor<6x8xf32>, %bias: tensor<9xf32>, %w: tensor<8x9xf32>) -> tensor<2x3x9xf32> {
+  %0 = sinter.dot_general %a, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<6x8xf32>, tensor<8x9xf32>) -> tensor<6x9xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x3x9xf32>} : (tensor<6x9xf32>) -> tensor<2x3x9xf32>
+  %2 = sinter.broadcast %bias axes = [2] {type = tensor<2x3x9xf32>} : (tensor<9xf32>) -> tensor<2x3x9xf32>
+  %3 = sinter.add %1, %2 : (tensor<2x3x9xf32>, tensor<2x3x9xf32>) -> tensor<2x3x9xf32>
+  return %3 : tensor<2x3x9xf32>
+}
+
+// What differs along an axis that the reshape splits stays behind it.
+// CHECK-LABEL: @reshapes_before_a_bias_of_a_split_axis
+// CHECK: %[[V:.*]] = sinter.reshape
+// CHECK: %[[B:.*]] = sinter.broadcast %arg1 axes = [1] {type = tensor<2x3x9xf32>}
+// CHECK: sinter.add %[[V]], %[[B]]
+func.func @reshapes_before_a_bias_of_a_split_axis(%a: tensor<6x8xf32>, %bias: tensor<3xf32>, %w: tensor<8x9xf32>) -> tensor<2x3x9xf32> {
+  %0 = sinter.dot_general %a, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<6x8xf32>, tensor<8x9xf32>) -> tensor<6x9xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x3x9xf32>} : (tensor<6x9xf32>) -> tensor<2x3x9xf32>
+  %2 = sinter.broadcast %bias axes = [1] {type = tensor<2x3x9xf32>} : (tensor<3xf32>) -> tensor<2x3x9xf32>
+  %3 = sinter.add %1, %2 : (tensor<2x3x9xf32>, tensor<2x3x9xf32>) -> tensor<2x3x9xf32>
+  return %3 : tensor<2x3x9xf32>
+}
+
 // Another tensor keeps its shape, and so does what is added to it.
 // CHECK-LABEL: @reshapes_before_another_tensor
 // CHECK: %[[V:.*]] = sinter.reshape
