@@ -690,6 +690,9 @@ bool Planner::canJoin(Operation *op, Group &group) {
         return false;
       continue;
     }
+    // A convolution copies what it pads from memory.
+    if (group.root && isPadding(user))
+      return false;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
       if (isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use) || isOfFloat8(use))))

@@ -301,3 +301,21 @@ func.func @stores_bytes_of_scaled_columns(%a: tensor<8x32xf32>, %b: tensor<32x4x
   %3 = sinter.dot_general %2, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<8x4xi8>, tensor<4x4xi8>) -> tensor<8x4xi32>
   return %0, %3 : tensor<8x4xf32>, tensor<8x4xi32>
 }
+
+// -----
+
+// A convolution pads a tensor: what is added before is stored.
+// CHECK-LABEL: @padding_of_a_sum
+// CHECK: %[[S:.*]] = sinter.kernel map(
+// CHECK: sinter.add
+// CHECK: sinter.kernel convolution(%[[S]],
+// CHECK: sinter.pad
+// CHECK: sinter.convolution
+func.func @padding_of_a_sum(%a: tensor<1x9x16xf32>, %b: tensor<1x9x16xf32>) -> tensor<1x9x16xf32> {
+  %f = sinter.constant dense<1.0> : tensor<16x2x16xf32>
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %0 = sinter.add %a, %b : (tensor<1x9x16xf32>, tensor<1x9x16xf32>) -> tensor<1x9x16xf32>
+  %1 = sinter.pad %0, %zero {low = array<i64: 0, 1, 0>, high = array<i64: 0, 0, 0>, interior = array<i64: 0, 0, 0>} : (tensor<1x9x16xf32>, tensor<f32>) -> tensor<1x10x16xf32>
+  %2 = sinter.convolution %1, %f {layout = #sinter<conv_layout channels_last>, strides = array<i64: 1>, low = array<i64: 0>, high = array<i64: 0>, input_dilation = array<i64: 1>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x10x16xf32>, tensor<16x2x16xf32>) -> tensor<1x9x16xf32>
+  return %2 : tensor<1x9x16xf32>
+}
