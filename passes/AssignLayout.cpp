@@ -16,7 +16,9 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "passes/ChannelsLast.h"
 #include "passes/Passes.h"
+#include "passes/ReshapeAfterPointwise.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -53,8 +55,7 @@ template <typename Op> static Op cloneWith(OpBuilder &b, Op op, ValueRange opera
   return copy;
 }
 
-/// The transpose that `value` is, when it brings channels from the end to axis 1.
-static TransposeOp layoutTranspose(Value value) {
+TransposeOp sinter::layoutTranspose(Value value) {
   auto op = value.getDefiningOp<TransposeOp>();
   if (!op || op.getPermutation().size() < 3 ||
       op.getPermutation() != ArrayRef(channelsToFirst(op.getPermutation().size())))
@@ -396,6 +397,8 @@ private:
 };
 
 class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
+  using AssignLayoutBase::AssignLayoutBase;
+
   void runOnOperation() override {
     RewritePatternSet choose(&getContext());
     choose.add<ConvolutionLast, WindowLast<ReduceWindowOp>>(&getContext());
@@ -404,6 +407,9 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
     RewritePatternSet sink(&getContext());
     sink.add<SinkThroughPointwise, SinkThroughReduce, SinkThroughConcatenate, SinkThroughPad, SinkThroughSlice,
              SinkThroughResize, SinkThroughUnitReshape, SinkThroughSpatialReshape>(&getContext());
+    populateReshapesAfterPointwise(sink);
+    if (normalizeColumns)
+      populateNormalizationOfColumns(sink);
     TransposeOp::getCanonicalizationPatterns(sink, &getContext());
     ReshapeOp::getCanonicalizationPatterns(sink, &getContext());
     FrozenRewritePatternSet sinking(std::move(sink));

@@ -218,10 +218,12 @@ def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
   let summary = "channels last for convolutions and pools";
   let description = [{
     Ensures: every convolution and pool has channels last; transposes between them have met and vanished where only pointwise ops,
-    broadcasts, reductions, concatenations, pads, slices, resizes or squeezes lie between. Filters are transposed constants once
-    constants are folded.
+    broadcasts, reductions, concatenations, pads, slices, resizes, squeezes or normalizations of images lie between. Filters are
+    transposed constants once constants are folded.
     (* example test/passes/assign-layout.mlir *)
   }];
+  let options = [Option<"normalizeColumns", "normalize-columns", "bool", "true",
+                        "layer_norm of images by channels, or groups of them, in primitives that have channels last">];
 }
 
 def Decompose : Sinter_FunctionPass<"sinter-decompose"> {

@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --sinter-assign-layout | FileCheck %s
+// RUN: sinter-opt %s --sinter-assign-layout=normalize-columns=false | FileCheck %s --check-prefix=ROWS
 
 // One transpose at each edge; those of the filters are of constants.
 // CHECK-LABEL: @transposes_meet_between_convolutions
@@ -125,4 +126,60 @@ func.func @heads_stay_transposed(%x: tensor<1x24x8xf32>) -> tensor<1x2x4x24xf32>
   %0 = sinter.transpose %x {permutation = array<i64: 0, 2, 1>} : (tensor<1x24x8xf32>) -> tensor<1x8x24xf32>
   %1 = sinter.reshape %0 {type = tensor<1x2x4x24xf32>} : (tensor<1x8x24xf32>) -> tensor<1x2x4x24xf32>
   return %1 : tensor<1x2x4x24xf32>
+}
+
+// Instances are columns once channels lie last: no transpose is left, and sums go down the columns.
+// CHECK-LABEL: @instances_between_convolutions
+// CHECK: %[[C:.*]] = sinter.convolution
+// CHECK: %[[X:.*]] = sinter.reshape %[[C]] {type = tensor<2x64x16xf32>}
+// CHECK: %[[T:.*]] = sinter.reduce add %[[X]] axes = [1]
+// CHECK: %[[M:.*]] = sinter.div %[[T]]
+// CHECK: %[[B:.*]] = sinter.broadcast %[[M]] axes = [0, 2]
+// CHECK: %[[D:.*]] = sinter.sub %[[X]], %[[B]]
+// CHECK: sinter.rsqrt
+// CHECK: %[[N:.*]] = sinter.mul %[[D]], %{{.*}} : (tensor<2x64x16xf32>
+// CHECK-NOT: sinter.transpose
+// CHECK: sinter.max
+// CHECK: %[[R:.*]] = sinter.reshape %{{.*}} {type = tensor<2x8x8x16xf32>}
+// CHECK-NEXT: sinter.convolution %[[R]]
+// ROWS-LABEL: @instances_between_convolutions
+// ROWS: sinter.layer_norm
+func.func @instances_between_convolutions(%x: tensor<2x3x8x8xf32>) -> tensor<2x4x8x8xf32> {
+  %f = sinter.constant dense<1.0> : tensor<16x3x1x1xf32>
+  %g = sinter.constant dense<1.0> : tensor<4x16x1x1xf32>
+  %zero = sinter.constant dense<0.0> : tensor<2x16x64xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<2x16x8x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x16x64xf32>} : (tensor<2x16x8x8xf32>) -> tensor<2x16x64xf32>
+  %2, %mean, %inverse = sinter.layer_norm %1 {axis = 2 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x16x64xf32>) -> (tensor<2x16x64xf32>, tensor<2x16x1xf32>, tensor<2x16x1xf32>)
+  %3 = sinter.max %2, %zero : (tensor<2x16x64xf32>, tensor<2x16x64xf32>) -> tensor<2x16x64xf32>
+  %4 = sinter.reshape %3 {type = tensor<2x16x8x8xf32>} : (tensor<2x16x64xf32>) -> tensor<2x16x8x8xf32>
+  %5 = sinter.convolution %4, %g {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x16x8x8xf32>, tensor<4x16x1x1xf32>) -> tensor<2x4x8x8xf32>
+  return %5 : tensor<2x4x8x8xf32>
+}
+
+// Of a group, the sums of its channels are added; the statistics have a number for each group.
+// CHECK-LABEL: @groups_of_channels
+// CHECK: %[[T:.*]] = sinter.reduce add %{{.*}} axes = [1] : (tensor<2x64x16xf32>) -> tensor<2x16xf32>
+// CHECK: %[[G:.*]] = sinter.reshape %[[T]] {type = tensor<2x4x4xf32>}
+// CHECK: %[[S:.*]] = sinter.reduce add %[[G]] axes = [2]
+// CHECK: %[[M:.*]] = sinter.div %[[S]]
+// CHECK: sinter.reshape %[[M]] {type = tensor<2x4x1xf32>}
+func.func @groups_of_channels(%x: tensor<2x3x8x8xf32>) -> (tensor<2x16x8x8xf32>, tensor<2x4x1xf32>) {
+  %f = sinter.constant dense<1.0> : tensor<16x3x1x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<2x16x8x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x4x256xf32>} : (tensor<2x16x8x8xf32>) -> tensor<2x4x256xf32>
+  %2, %mean, %inverse = sinter.layer_norm %1 {axis = 2 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x4x256xf32>) -> (tensor<2x4x256xf32>, tensor<2x4x1xf32>, tensor<2x4x1xf32>)
+  %3 = sinter.reshape %2 {type = tensor<2x16x8x8xf32>} : (tensor<2x4x256xf32>) -> tensor<2x16x8x8xf32>
+  return %3, %mean : tensor<2x16x8x8xf32>, tensor<2x4x1xf32>
+}
+
+// Few channels would leave lanes empty: their rows stay rows.
+// CHECK-LABEL: @instances_of_few_channels
+// CHECK: sinter.layer_norm
+func.func @instances_of_few_channels(%x: tensor<2x3x8x8xf32>) -> tensor<2x4x64xf32> {
+  %f = sinter.constant dense<1.0> : tensor<4x3x1x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<2x4x8x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x4x64xf32>} : (tensor<2x4x8x8xf32>) -> tensor<2x4x64xf32>
+  %2, %mean, %inverse = sinter.layer_norm %1 {axis = 2 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x4x64xf32>) -> (tensor<2x4x64xf32>, tensor<2x4x1xf32>, tensor<2x4x1xf32>)
+  return %2 : tensor<2x4x64xf32>
 }

@@ -435,6 +435,23 @@ func.func @reshapes_after_an_activation(%a: tensor<2x8x9xf32>) -> tensor<16xf32>
   return %3 : tensor<16xf32>
 }
 
+// A choice by comparison moves as a whole, too: a leaky relu.
+// CHECK-LABEL: @reshapes_after_a_choice
+// CHECK: %[[C:.*]] = sinter.compare
+// CHECK: %[[S:.*]] = sinter.select %[[C]]
+// CHECK: %[[V:.*]] = sinter.reshape %[[S]] {type = tensor<16xf32>}
+// CHECK: return %[[V]]
+func.func @reshapes_after_a_choice(%a: tensor<2x8x9xf32>) -> tensor<16xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<16xf32>
+  %tenth = sinter.constant dense<0.1> : tensor<16xf32>
+  %0 = sinter.reduce add %a axes = [2] : (tensor<2x8x9xf32>) -> tensor<2x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<16xf32>} : (tensor<2x8xf32>) -> tensor<16xf32>
+  %2 = sinter.compare lt %1, %zero : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xi1>
+  %3 = sinter.mul %1, %tenth : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %4 = sinter.select %2, %3, %1 : (tensor<16xi1>, tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  return %4 : tensor<16xf32>
+}
+
 // A bias along the last axis, which the reshape leaves alone, fills what was reshaped.
 // CHECK-LABEL: @reshapes_after_a_bias
 // CHECK: %[[D:.*]] = sinter.dot_general
