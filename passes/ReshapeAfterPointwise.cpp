@@ -2,11 +2,11 @@
 //
 // Reshapes move behind pointwise ops, which then share a kernel with what computes the reshaped tensor.
 
+#include "passes/ReshapeAfterPointwise.h"
 #include "ir/Composer.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
 #include "passes/Producers.h"
-#include "passes/ReshapeAfterPointwise.h"
 #include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"

@@ -285,24 +285,6 @@ static Value reduceWindowElement(KernelFunction &fn, KernelElements &elements, R
   return narrow(b, b.getLoc(), total, elementType);
 }
 
-Value sinter::cpu::winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Value value, Value best) {
-  Type elementType = getElementTypeOrSelf(op.getOperand());
-  bool max = op.getCombiner() == Combiner::max, last = op.getLast();
-  if (isa<FloatType>(elementType)) {
-    using P = arith::CmpFPredicate;
-    P predicate = max ? (last ? P::OGE : P::OGT) : (last ? P::OLE : P::OLT);
-    Value wins = arith::CmpFOp::create(b, predicate, value, best);
-    Value isNan = arith::CmpFOp::create(b, P::UNO, value, value);
-    if (!last)
-      isNan = arith::AndIOp::create(b, isNan, arith::CmpFOp::create(b, P::ORD, best, best));
-    return arith::OrIOp::create(b, wins, isNan);
-  }
-  using P = arith::CmpIPredicate;
-  P predicate = isUnsigned(elementType) ? (max ? (last ? P::uge : P::ugt) : (last ? P::ule : P::ult))
-                                        : (max ? (last ? P::sge : P::sgt) : (last ? P::sle : P::slt));
-  return arith::CmpIOp::create(b, predicate, value, best);
-}
-
 static Value argReduceElement(KernelFunction &fn, KernelElements &elements, ArgReduceOp op, ArrayRef<LaneIndex> index) {
   ImplicitLocOpBuilder &b = fn.b;
   auto axis = static_cast<int64_t>(op.getAxis());

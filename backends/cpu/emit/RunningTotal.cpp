@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-RunningTotal::RunningTotal(KernelFunction &fn, Combiner combiner, Type type)
-    : b(fn.b), combiner(combiner), type(type), accumulator(accumulatorType(type)) {
+RunningTotal::RunningTotal(KernelFunction &fn, Combiner combiner, Type type, int64_t lanes)
+    : b(fn.b), lanes(lanes), combiner(combiner), type(type), accumulator(accumulatorType(type)) {
   bool isSum = combiner == Combiner::add || combiner == Combiner::mul;
   isWide = isSum && isa<FloatType>(accumulator) && !accumulator.isF64();
   isCompensated = combiner == Combiner::add && accumulator.isF64();
@@ -16,13 +16,18 @@ RunningTotal::RunningTotal(KernelFunction &fn, Combiner combiner, Type type)
   start.push_back(identityOf(fn, combiner, isWide ? carried : type));
   if (isCompensated)
     start.push_back(arith::ConstantOp::create(b, b.getZeroAttr(carried)));
+  for (Value &value : start)
+    if (lanes > 1)
+      value = vector::BroadcastOp::create(b, inLanes(value.getType()), value);
 }
+
+Type RunningTotal::inLanes(Type scalar) const { return lanes > 1 ? VectorType::get({lanes}, scalar) : scalar; }
 
 SmallVector<Value> RunningTotal::next(ValueRange carried, Value element) {
   Location loc = b.getLoc();
   Value value = widen(b, loc, element, accumulator, isUnsigned(type));
   if (isWide)
-    value = arith::ExtFOp::create(b, b.getF64Type(), value);
+    value = arith::ExtFOp::create(b, inLanes(b.getF64Type()), value);
   return combineWith(carried, value);
 }
 
@@ -53,6 +58,6 @@ Value RunningTotal::value(ValueRange carried) {
     total = arith::SelectOp::create(b, isNumber, corrected, total);
   }
   if (isWide)
-    total = arith::TruncFOp::create(b, accumulator, total);
+    total = arith::TruncFOp::create(b, inLanes(accumulator), total);
   return narrow(b, b.getLoc(), total, type);
 }

@@ -15,8 +15,8 @@ namespace sinter::cpu {
 
 class RunningTotal {
 public:
-  /// Of elements of type `type`.
-  RunningTotal(KernelFunction &fn, Combiner combiner, mlir::Type type);
+  /// Of elements of type `type`, so many of them side by side: vectors, or scalars for 1.
+  RunningTotal(KernelFunction &fn, Combiner combiner, mlir::Type type, int64_t lanes = 1);
 
   /// The values of a combination of nothing: one, or two of the same type.
   llvm::SmallVector<mlir::Value> start;
@@ -30,7 +30,11 @@ private:
   /// `value` has the type of what is carried.
   llvm::SmallVector<mlir::Value> combineWith(mlir::ValueRange carried, mlir::Value value);
 
+  /// A scalar type as that of all lanes.
+  mlir::Type inLanes(mlir::Type scalar) const;
+
   mlir::ImplicitLocOpBuilder &b;
+  int64_t lanes;
   Combiner combiner;
   mlir::Type type, accumulator;
   bool isWide, isCompensated;

@@ -12,7 +12,63 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// Lanes along the innermost axis where `op` runs along another one: each is a column of its own. 1 where it has too
+/// few.
+static int64_t columnLanes(KernelSpec &spec, CumulativeOp op) {
+  Type element = getElementTypeOrSelf(op.getOperand());
+  int64_t lanes = spec.target().lanes(std::max(byteWidth(element), byteWidth(accumulatorType(element))));
+  Dims sizes = spec.sizes->dims(op.getOperand());
+  DimExpr inner = spec.dims.resolve(sizes.back());
+  bool hasColumns = op.getAxis() + 1 < sizes.size() && inner.isConstant() && inner.constant() >= lanes;
+  return hasColumns && !element.isInteger(1) ? lanes : 1;
+}
+
+/// Groups of columns, of which the last one takes those too that fill no vector.
+static void emitColumns(SingleKernel &k, CumulativeOp op, int64_t lanes) {
+  DimContext &dims = k.dims();
+  ImplicitLocOpBuilder &b = k.b;
+  int64_t axis = op.getAxis();
+  Dims sizes = k.sizesOf(op.getOperand()), groups = sizes;
+  DimExpr length = sizes[axis];
+  groups.erase(groups.begin() + axis);
+  int64_t columns = dims.resolve(groups.back()).constant();
+  groups.back() = dims.constant(columns / lanes);
+  auto run = [&](ArrayRef<Value> outer, Value column) {
+    RunningTotal total(k.fn, op.getCombiner(), getElementTypeOrSelf(op.getOperand()), lanes);
+    k.fn.loop(k.fn.index(0), k.size(length), 1, total.start, [&](Value i, ValueRange carried) -> SmallVector<Value> {
+      KernelElements elements(k.fn, lanes);
+      SmallVector<LaneIndex> at = elements.uniform(outer);
+      Value along = op.getReverse() ? k.sub(k.sub(k.size(length), k.fn.index(1)), i) : i;
+      at.insert(at.begin() + axis, elements.uniform(along));
+      at.push_back({column, 1, nullptr});
+      Value value = elements.load(op.getOperand(), at);
+      if (!isa<VectorType>(value.getType()))
+        value = elements.splat(value);
+      SmallVector<Value> next = total.next(carried, value);
+      Value result = total.value(op.getExclusive() ? carried : ValueRange(next));
+      for (unsigned yielded : k.resultsOf(0))
+        elements.storeResult(yielded, result, at);
+      return next;
+    });
+  };
+  DimExpr perGroup = dims.mul(dims.max(length, dims.constant(1)), dims.constant(lanes));
+  DimExpr perChunk = dims.floorDiv(dims.constant(k.fn.spec.schedule().getChunk()), perGroup);
+  k.chunkRows(dims.product(groups), perChunk, [&](Value row, Value) {
+    SmallVector<Value> outer = k.fn.delinearize(row, groups);
+    Value group = outer.pop_back_val();
+    run(outer, k.mul(group, k.fn.index(lanes)));
+    if (columns % lanes == 0)
+      return;
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, k.fn.index(columns / lanes - 1));
+    k.ifThen(isLast, [&] { run(outer, k.fn.index(columns - lanes)); });
+  });
+}
+
 static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
+  if (int64_t lanes = k.fn.spec.schedule().getLanes(); lanes > 1) {
+    emitColumns(k, op, lanes);
+    return k.finish();
+  }
   int64_t axis = op.getAxis();
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getOperand()), others = sizes;
@@ -149,8 +205,11 @@ Plan sinter::cpu::planRunning(KernelSpec &spec, ScheduleAttr) {
   if (!isa_and_nonnull<CumulativeOp, DetOp, ArgReduceWindowOp>(root))
     return Plan::refuse("it is no cumulative, det or arg_reduce_window alone");
   Plan plan;
-  if (isa<CumulativeOp>(root))
+  if (auto op = dyn_cast<CumulativeOp>(root)) {
     plan.setChunk(spec.costs().cumulativeElements);
+    if (int64_t lanes = columnLanes(spec, op); lanes > 1)
+      plan.setLanes(lanes);
+  }
   if (isa<ArgReduceWindowOp>(root))
     plan.setChunk(spec.costs().argWindowElements);
   return plan;

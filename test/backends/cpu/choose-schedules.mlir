@@ -4,6 +4,42 @@
 // RUN: sinter-opt --pass-pipeline='builtin.module(func.func(sinter-choose-schedules{opt-level=0}))' %s | FileCheck %s --check-prefix=PLAIN
 
 module attributes {sinter.target = #sinter.target<"wide", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v4", capabilities = [fma, masked_memory], vector_bits = 512, registers = 32, l1 = 49152 x 12, l2 = 2097152, l3 = 16777216, line = 64, panel = 128>} {
+// CHECK-LABEL: @positions
+// CHECK: {schedule = #sinter.schedule<arg_reduce, lanes = 16, chunk = 32768>}
+// CHECK: {schedule = #sinter.schedule<arg_reduce, lanes = 16, chunk = 32768>}
+// Rows of seven elements fill no vector.
+// CHECK: {schedule = #sinter.schedule<general, chunk = 256>}
+// CHECK: {schedule = #sinter.schedule<running, lanes = 16, chunk = 4096>}
+// CHECK: {schedule = #sinter.schedule<running, chunk = 4096>}
+func.func @positions(%x: tensor<7x100xf32>, %y: tensor<100x7xf32>) -> (tensor<7xi64>, tensor<100xi64>, tensor<100xi64>, tensor<7x100xf32>, tensor<7x100xf32>) {
+  %0 = sinter.kernel reduce(%x) : (tensor<7x100xf32>) -> tensor<7xi64> {
+  ^bb0(%a: tensor<7x100xf32>):
+    %p = sinter.arg_reduce max %a {axis = 1 : i64} : (tensor<7x100xf32>) -> tensor<7xi64>
+    sinter.yield (%p) : tensor<7xi64>
+  }
+  %1 = sinter.kernel reduce(%x) : (tensor<7x100xf32>) -> tensor<100xi64> {
+  ^bb0(%a: tensor<7x100xf32>):
+    %p = sinter.arg_reduce max %a {axis = 0 : i64} : (tensor<7x100xf32>) -> tensor<100xi64>
+    sinter.yield (%p) : tensor<100xi64>
+  }
+  %2 = sinter.kernel reduce(%y) : (tensor<100x7xf32>) -> tensor<100xi64> {
+  ^bb0(%a: tensor<100x7xf32>):
+    %p = sinter.arg_reduce max %a {axis = 1 : i64} : (tensor<100x7xf32>) -> tensor<100xi64>
+    sinter.yield (%p) : tensor<100xi64>
+  }
+  %3 = sinter.kernel single(%x) : (tensor<7x100xf32>) -> tensor<7x100xf32> {
+  ^bb0(%a: tensor<7x100xf32>):
+    %c = sinter.cumulative add %a {axis = 0 : i64} : (tensor<7x100xf32>) -> tensor<7x100xf32>
+    sinter.yield (%c) : tensor<7x100xf32>
+  }
+  %4 = sinter.kernel single(%x) : (tensor<7x100xf32>) -> tensor<7x100xf32> {
+  ^bb0(%a: tensor<7x100xf32>):
+    %c = sinter.cumulative add %a {axis = 1 : i64} : (tensor<7x100xf32>) -> tensor<7x100xf32>
+    sinter.yield (%c) : tensor<7x100xf32>
+  }
+  return %0, %1, %2, %3, %4 : tensor<7xi64>, tensor<100xi64>, tensor<100xi64>, tensor<7x100xf32>, tensor<7x100xf32>
+}
+
 // CHECK-LABEL: @product
 // CHECK: sinter.kernel contraction({{.*}}) {schedule = #sinter.schedule<contraction, lanes = 16, tile = [10, 2], chunk = 2097152, packing = [1]>}
 // CHECK: sinter.kernel contraction({{.*}}) {schedule = #sinter.schedule<contraction, lanes = 8, tile = [3, 4], chunk = 77>}

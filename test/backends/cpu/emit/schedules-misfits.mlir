@@ -125,7 +125,7 @@ func.func @an_emitter_of_another_form(%x: tensor<100xf32>) -> tensor<100xf32> {
 #target = #sinter.target<"small", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64", capabilities = [fma], vector_bits = 256, registers = 16, l1 = 32768 x 8, l2 = 524288, l3 = 16777216, line = 64, panel = 128>
 module attributes {sinter.target = #target} {
 func.func @an_emitter_that_nobody_knows(%x: tensor<100xf32>) -> tensor<100xf32> {
-  // expected-error @+1 {{has a schedule that does not fit: the CPU back end has the emitters update, transpose, pairs, map, reduce, row, vector_matrix, contraction, matrix_vector, block_dot, depthwise, winograd, convolution, window, recurrent, attention, attention_gradient, bags, scatter, order, selection, running, triangular, general, got 'warp'}}
+  // expected-error @+1 {{has a schedule that does not fit: the CPU back end has the emitters update, transpose, pairs, map, reduce, arg_reduce, row, vector_matrix, contraction, matrix_vector, block_dot, depthwise, winograd, convolution, window, recurrent, attention, attention_gradient, bags, scatter, order, selection, running, triangular, general, got 'warp'}}
   %0 = sinter.kernel map(%x) {schedule = #sinter.schedule<warp>} : (tensor<100xf32>) -> tensor<100xf32> {
   ^bb0(%a: tensor<100xf32>):
     %p = sinter.tanh %a : (tensor<100xf32>) -> tensor<100xf32>
