@@ -7,6 +7,7 @@
 //   chunk     a run of rows, or of groups of columns
 
 #include "backends/cpu/emit/ArgReduce.h"
+#include "backends/cpu/emit/ColumnGroups.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "ir/Composer.h"
@@ -175,37 +176,28 @@ void ArgReduceEmitter::emitColumns(ArrayRef<Value> outer, Value column) {
 EmittedKernel ArgReduceEmitter::emit() {
   DimContext &dims = fn.spec.dims;
   bool alongAxis = axis == static_cast<int64_t>(others.size());
-  // Rows, or groups of columns of which the last one takes those too that fill no vector.
-  Dims units(others);
-  int64_t columns = 0, perUnit = length;
-  if (!alongAxis) {
-    columns = others.back().constant();
-    perUnit *= lanes;
-    units.back() = dims.constant(columns / lanes);
-  }
-  DimExpr count = dims.product(units);
+  std::optional<ColumnGroups> groups;
+  if (!alongAxis)
+    groups.emplace(fn, others, lanes);
+  DimExpr units = alongAxis ? dims.product(others) : groups->count();
+  int64_t perUnit = alongAxis ? length : length * lanes;
   int64_t perChunk = std::max<int64_t>(1, fn.spec.schedule().getChunk() / perUnit);
-  Value all = fn.materialize(count), step = fn.index(perChunk);
+  Value all = fn.materialize(units), step = fn.index(perChunk);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), all);
     fn.loop(low, high, 1, [&](Value unit) {
-      SmallVector<Value> outer = fn.delinearize(unit, units);
       if (alongAxis)
-        return emitRow(outer);
-      Value group = outer.pop_back_val();
-      emitColumns(outer, arith::MulIOp::create(b, group, fn.index(lanes)));
-      if (columns % lanes == 0)
-        return;
-      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, fn.index(columns / lanes - 1));
-      fn.ifThen(isLast, [&] { emitColumns(outer, fn.index(columns - lanes)); });
+        emitRow(fn.delinearize(unit, others));
+      else
+        groups->visit(unit, [&](ArrayRef<Value> outer, Value column) { emitColumns(outer, column); });
     });
   });
   fn.finish();
 
   EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = dims.ceilDiv(count, dims.constant(perChunk));
+  emitted.chunks = dims.ceilDiv(units, dims.constant(perChunk));
   DimExpr work = dims.resolve(dims.mul(dims.product(others), dims.constant(length)));
   if (work.isConstant())
     emitted.estimatedNs = static_cast<double>(work.constant()) / fn.spec.costs().windowTapsPerNs;

@@ -2,6 +2,7 @@
 //
 // cumulative, det and arg_reduce_window: loops that carry what they have seen.
 
+#include "backends/cpu/emit/ColumnGroups.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/Single.h"
@@ -23,16 +24,13 @@ static int64_t columnLanes(KernelSpec &spec, CumulativeOp op) {
   return hasColumns && !element.isInteger(1) ? lanes : 1;
 }
 
-/// Groups of columns, of which the last one takes those too that fill no vector.
 static void emitColumns(SingleKernel &k, CumulativeOp op, int64_t lanes) {
   DimContext &dims = k.dims();
-  ImplicitLocOpBuilder &b = k.b;
   int64_t axis = op.getAxis();
-  Dims sizes = k.sizesOf(op.getOperand()), groups = sizes;
-  DimExpr length = sizes[axis];
-  groups.erase(groups.begin() + axis);
-  int64_t columns = dims.resolve(groups.back()).constant();
-  groups.back() = dims.constant(columns / lanes);
+  Dims others = k.sizesOf(op.getOperand());
+  DimExpr length = others[axis];
+  others.erase(others.begin() + axis);
+  ColumnGroups groups(k.fn, others, lanes);
   auto run = [&](ArrayRef<Value> outer, Value column) {
     RunningTotal total(k.fn, op.getCombiner(), getElementTypeOrSelf(op.getOperand()), lanes);
     k.fn.loop(k.fn.index(0), k.size(length), 1, total.start, [&](Value i, ValueRange carried) -> SmallVector<Value> {
@@ -53,15 +51,7 @@ static void emitColumns(SingleKernel &k, CumulativeOp op, int64_t lanes) {
   };
   DimExpr perGroup = dims.mul(dims.max(length, dims.constant(1)), dims.constant(lanes));
   DimExpr perChunk = dims.floorDiv(dims.constant(k.fn.spec.schedule().getChunk()), perGroup);
-  k.chunkRows(dims.product(groups), perChunk, [&](Value row, Value) {
-    SmallVector<Value> outer = k.fn.delinearize(row, groups);
-    Value group = outer.pop_back_val();
-    run(outer, k.mul(group, k.fn.index(lanes)));
-    if (columns % lanes == 0)
-      return;
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, k.fn.index(columns / lanes - 1));
-    k.ifThen(isLast, [&] { run(outer, k.fn.index(columns - lanes)); });
-  });
+  k.chunkRows(groups.count(), perChunk, [&](Value number, Value) { groups.visit(number, run); });
 }
 
 static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
