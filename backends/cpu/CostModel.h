@@ -51,7 +51,6 @@ struct CostModel {
   int64_t orderedElements = 4096; // of rows that are sorted
   int64_t orderedChunks = 8;      // at most so many, as each has a workspace, or more where all are small:
   int64_t orderedBytes = 4 << 20;
-  int64_t selectedRows = 16; // rows of a top-k
   int64_t cumulativeElements = 4096;
   int64_t scatteredElements = 1 << 14; // of updates
   int64_t baggedElements = 2048;       // results of sums of bags, each of which reads some rows
@@ -72,7 +71,6 @@ struct CostModel {
   double streamedByteMacs = 5;      // a byte of a filter that the second-level cache does not hold
   double winogradGain = 1.1;        // a convolution is computed so where that is better by this factor
   int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads
-  int64_t selectionPasses = 1;      // up to here, k passes over a row beat ordering it
   int64_t copiedBytes = 32 << 20;   // at most, of operands of a product that are copied whole
   int64_t copiedForRows = 64;       // rows of a right operand that lie far apart are copied for so many rows
   int64_t farBytes = 512;           // rows so far apart share few cache sets, and each is a page of its own

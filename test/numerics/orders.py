@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""orders.py BUILD
+"""orders.py BUILD [--pairs] [TARGET...]
 
 Sorts and greatest elements against NumPy's stable sort, values and positions to the bit: lengths around those at which the method changes, in all types, along first,
 middle and last axes, in both directions, of sizes that are known and unknown. Values are random, few distinct ones, all alike, in order already, and floats' borders:
-NaN with payloads, infinities, zeros of both signs, denormals."""
+NaN with payloads, infinities, zeros of both signs, denormals. Then few elements of long rows (Few), whose values are in the orders that a selection finds hardest; --pairs
+runs these alone, on two threads."""
 import sys
 
 import numpy as np
@@ -97,11 +98,90 @@ class Case:
         return np.array_equal(got["p"], expected) and got["y"].shape == moved.shape and got["y"].tobytes() == np.ascontiguousarray(moved).tobytes()
 
 
+LONG = [31, 32, 63, 64, 65, 71, 127, 128, 129, 256, 257, 300, 511, 512, 513, 1000, 1023, 1025, 4099]
+FILLS = ["random", "ascending", "descending", "alike", "greatest", "least", "nan", "columns", "borders"]
+
+
+class Few:
+    """A few elements of rows, of which both results, values or positions are returned; the operand may be computed in the kernel."""
+
+    def __init__(self, number, rng):
+        self.name, self.kind, self.fill = f"few{number}", str(rng.choice(list(TYPES))) if number % 3 else "f32", FILLS[number % len(FILLS)]
+        self.length, self.last = int(rng.choice(LONG)), rng.integers(4) > 0
+        self.kept = min(int(rng.choice([1, 1, 2, 5, 8, 9, 16, 33, 64, 100, 250, self.length // 8, self.length // 4, self.length - 1])), self.length)
+        self.known, self.fixed, self.descending = (bool(rng.integers(2)) for _ in range(3))
+        self.results = str(rng.choice(["yp", "yp", "y", "p"]))
+        self.x = self.rows(int(rng.choice([1, 3, 40])), rng)
+        self.negated = self.kind in ("f32", "f64") and bool(rng.integers(2))
+        if not self.last:
+            self.x = np.ascontiguousarray(self.x.T)
+
+    def rows(self, count, rng):
+        dtype, shape = TYPES[self.kind], (count, self.length)
+        floats = np.issubdtype(dtype, np.floating)
+        if dtype == np.bool_:
+            x = rng.integers(2, size=shape).astype(bool)
+        elif floats:
+            x = (rng.standard_normal(shape) * 100).astype(dtype)
+        else:
+            x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+        least, most = (False, True) if dtype == np.bool_ else (-np.inf, np.inf) if floats else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if self.fill in ("ascending", "descending"):
+            x = np.sort(x, axis=1)
+            x = x[:, ::-1] if self.fill == "descending" else x
+        elif self.fill == "alike":
+            x = np.broadcast_to(x[:, :1], shape)
+        elif self.fill in ("greatest", "least"):  # half of them
+            x = np.where(rng.integers(2, size=shape) > 0, dtype(most if self.fill == "greatest" else least), x)
+        elif self.fill == "nan" and floats:  # some rows have no other
+            x = np.where(rng.random(shape) < rng.choice([0.5, 0.99, 1.0], (count, 1)), dtype(np.nan), x)
+        elif self.fill == "columns":  # all great ones have few positions modulo a power of two
+            x = np.where(np.arange(self.length) % rng.choice([16, 32, 64]) < 3, x, dtype(least if self.descending else most))
+        elif self.fill == "borders" and floats:
+            with np.errstate(over="ignore", under="ignore"):
+                x = rng.choice(np.array(BORDERS), shape).astype(dtype)
+        return np.ascontiguousarray(x)
+
+    def text(self):
+        shape, kept, axis = list(self.x.shape), list(self.x.shape), int(self.last)
+        kept[axis] = self.kept
+        if not self.known:
+            shape, kept = ["?"] * 2, ["?"] * 2
+        elif not self.fixed:
+            kept[axis] = "?"
+        x, y, p = (f"tensor<{'x'.join(str(size) for size in sizes)}x{kind}>" for sizes, kind in ((shape, self.kind), (kept, self.kind), (kept, "i64")))
+        arguments, before, operand = f'%x: {x} {{sinter.name = "x"}}', "", "%x"
+        if self.fixed:
+            before = f"  %k = sinter.constant dense<{self.kept}> : tensor<i64>\n"
+        else:
+            arguments += ', %k: tensor<i64> {sinter.name = "k"}'
+        if self.negated:
+            before, operand = before + f"  %n = sinter.neg %x : ({x}) -> {x}\n", "%n"
+        types = {"y": y, "p": p}
+        results = ", ".join(f'{types[name]} {{sinter.name = "{name}"}}' for name in self.results)
+        returned = ", ".join(f"%{name}" for name in self.results) + " : " + ", ".join(types[name] for name in self.results)
+        op = f"sinter.top_k {operand}, %k {{axis = {axis}, largest = {str(self.descending).lower()}}} : ({x}, tensor<i64>) -> ({y}, {p})"
+        return f"func.func @{self.name}({arguments}) -> ({results}) {{\n{before}  %y, %p = {op}\n  return {returned}\n}}\n"
+
+    def __str__(self):
+        return (f"{self.kept} of {self.kind} {list(self.x.shape)} along {int(self.last)}, {self.fill}, {'down' if self.descending else 'up'}, known {self.known}, "
+                f"fixed {self.fixed}, negated {self.negated}, returned {self.results}")
+
+    def run(self, sessions):
+        x, axis = -self.x if self.negated else self.x, int(self.last)
+        positions = np.take(order(x, axis, self.descending), range(self.kept), axis)
+        expected = {"p": positions, "y": np.take_along_axis(x, positions, axis)}
+        got = sessions[self.name].run({"x": self.x} | ({} if self.fixed else {"k": np.array(self.kept)}))
+        return all(got[name].shape == positions.shape and got[name].tobytes() == np.ascontiguousarray(expected[name]).tobytes() for name in self.results)
+
+
 def main():
-    build, chosen = sys.argv[1], sys.argv[2:]
+    build, pairs, chosen = sys.argv[1], "--pairs" in sys.argv, [word for word in sys.argv[2:] if word != "--pairs"]
     rng = np.random.default_rng(11)
-    all_cases = [Case(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))]
-    cases.check(build, chosen, all_cases, strides=(2, 9), noun="orders")
+    all_cases = [] if pairs else [Case(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))]
+    rng = np.random.default_rng(12)
+    all_cases += [Few(i, rng) for i in range(450)]
+    cases.check(build, chosen, all_cases, strides=(2, 9), noun="orders", threads=2 if pairs else 1)
 
 
 main()

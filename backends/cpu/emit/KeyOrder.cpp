@@ -10,6 +10,9 @@ using namespace sinter::cpu;
 static constexpr int64_t kDigitBits = 8, kDigits = 1 << kDigitBits;
 /// In a row of so many elements a lane, ranks are as fast as digits.
 static constexpr int64_t kRankedForLane = 16;
+/// Of a row of so many elements a lane and so many for each that is kept, candidates are selected before they are
+/// ranked.
+static constexpr int64_t kSelectedForLane = 4, kSelectedForKept = 8;
 static constexpr int64_t kPositions = int64_t(1) << 32; // that a record of one word tells apart
 
 /// Booleans have one bit.
@@ -38,14 +41,21 @@ DimExpr KeyOrder::words() {
   int64_t counted = std::max(digitsOf(width) * kDigits, keepsAll ? 0 : kBounds);
   bool isShort = length.isConstant() && length.constant() <= kRankedForLane * lanes;
   return dims.add(dims.mul(length, dims.constant(2 * records.words)),
-                  dims.constant(2 * lanes + (isShort ? 0 : counted)));
+                  dims.constant(4 * lanes + (isShort ? 0 : counted)));
 }
 
-void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
-  counts = k.add(first, k.mul(k.size(length), k.fn.index(2 * records.words)));
+void KeyOrder::emit(Value first, Value kept, Load load, Take take, Load loadLanes) {
+  second = k.add(first, k.add(k.mul(k.size(length), k.fn.index(records.words)), k.fn.index(2 * lanes)));
+  counts = k.add(first, k.add(k.mul(k.size(length), k.fn.index(2 * records.words)), k.fn.index(4 * lanes)));
   int64_t ranked = kRankedForLane * lanes;
-  auto ranks = [&] { emitRanks(first, kept, load, take); };
-  auto digits = [&] { emitDigits(first, kept, load, take); };
+  auto ranks = [&] {
+    std::optional<int64_t> few = getConstantIntValue(kept);
+    if (!keepsAll && length.isConstant() && length.constant() >= kSelectedForLane * lanes && few &&
+        *few * kSelectedForKept <= length.constant())
+      return emitRanksOfCandidates(first, selectCandidates(first, kept, load, loadLanes), kept, load, take);
+    emitRanks(first, kept, load, take, loadLanes);
+  };
+  auto digits = [&] { emitDigits(first, kept, load, take, loadLanes); };
   if (length.isConstant())
     return length.constant() <= ranked ? ranks() : digits();
   k.fn.branch(k.less(k.size(length), k.fn.index(ranked + 1)), ranks, [&] {
@@ -99,22 +109,36 @@ void OrderedRows::store(ArrayRef<Value> outer, Value rank, Value value, Value po
 
 //===- keys ----------------------------------------------------------------------------------===//
 
-Value KeyOrder::bits(Type type, int64_t value) { return arith::ConstantOp::create(b, b.getIntegerAttr(type, value)); }
+Value KeyOrder::bits(Type type, int64_t value) {
+  IntegerAttr number = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto vectorType = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(vectorType, Attribute(number)));
+  return arith::ConstantOp::create(b, number);
+}
 
 Value KeyOrder::ones(Type type) { return bits(type, -1); }
 
-/// An unsigned number; NaN is the greatest in both directions, both zeros are one.
+/// Unsigned numbers of an element or a vector of them; NaN is the greatest in both directions, both zeros are one.
 Value KeyOrder::keyOf(Value element) {
-  auto integer = b.getIntegerType(static_cast<unsigned>(width));
+  auto withElements = [&](Type type) -> Type {
+    auto vectorType = dyn_cast<VectorType>(element.getType());
+    return vectorType ? vectorType.clone(type) : type;
+  };
+  Type integer = withElements(b.getIntegerType(static_cast<unsigned>(width))), wide = withElements(keyType);
   Value key = element;
-  if (isa<FloatType>(elementType)) {
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(elementType));
-    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element, zero);
-    key = k.select(isZero, bits(integer, 0), arith::BitcastOp::create(b, integer, element));
-    Value sign = arith::ShRSIOp::create(b, key, bits(integer, width - 1));
-    Value flipped = arith::OrIOp::create(b, sign, bits(integer, int64_t(1) << (width - 1)));
+  if (auto floatType = dyn_cast<FloatType>(elementType)) {
+    using P = arith::CmpIPredicate;
+    int64_t sign = int64_t(1) << (width - 1);
+    key = arith::BitcastOp::create(b, integer, element);
+    // As integers, so that 16-bit numbers need not be converted.
+    Value magnitude = arith::AndIOp::create(b, key, arith::XOrIOp::create(b, ones(integer), bits(integer, sign)));
+    int64_t infinity = APFloat::getInf(floatType.getFloatSemantics()).bitcastToAPInt().getSExtValue();
+    Value isNan = arith::CmpIOp::create(b, P::sgt, magnitude, bits(integer, infinity));
+    Value isZero = arith::CmpIOp::create(b, P::eq, magnitude, bits(integer, 0));
+    key = k.select(isZero, bits(integer, 0), key);
+    Value flipped =
+        arith::OrIOp::create(b, arith::ShRSIOp::create(b, key, bits(integer, width - 1)), bits(integer, sign));
     key = arith::XOrIOp::create(b, key, descending ? arith::XOrIOp::create(b, flipped, ones(integer)) : flipped);
-    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, element, element);
     key = k.select(isNan, ones(integer), key);
   } else {
     bool isSigned = width > 1 && !isUnsigned(elementType);
@@ -123,7 +147,39 @@ Value KeyOrder::keyOf(Value element) {
     if (descending)
       key = arith::XOrIOp::create(b, key, ones(integer));
   }
-  return integer == keyType ? key : arith::ExtUIOp::create(b, keyType, key).getResult();
+  return integer == wide ? key : arith::ExtUIOp::create(b, wide, key).getResult();
+}
+
+/// From unsigned to signed numbers of the same order, which vectors compare, and back.
+Value KeyOrder::flipSign(Value key) {
+  return arith::XOrIOp::create(b, key, bits(key.getType(), int64_t(1) << (keyType.getWidth() - 1)));
+}
+
+Value KeyOrder::signedKeys() {
+  return memref::ViewOp::create(b, MemRefType::get({kHuge}, keyType), k.fn.workspace(), k.fn.index(0), ValueRange{});
+}
+
+SmallVector<Value> KeyOrder::storeKeys(Value keys, Value base, Load load, Load loadLanes, ValueRange init, Seen seen) {
+  auto vectorType = VectorType::get({lanes}, keyType);
+  Value zero = k.fn.index(0), n = k.size(length), whole = zero;
+  if (loadLanes)
+    whole = k.sub(n, arith::RemUIOp::create(b, n, k.fn.index(lanes)));
+  Value worst = bits(vectorType, (int64_t(1) << (keyType.getWidth() - 1)) - 1);
+  vector::StoreOp::create(b, worst, keys, ValueRange{k.add(base, n)});
+  SmallVector<Value> carried(init);
+  if (loadLanes)
+    carried = k.fn.loop(zero, whole, lanes, init, [&](Value i, ValueRange carried) {
+      Value own = flipSign(keyOf(loadLanes(i)));
+      vector::StoreOp::create(b, own, keys, ValueRange{k.add(base, i)});
+      return seen ? seen(own, carried) : SmallVector<Value>();
+    });
+  k.fn.loop(whole, n, 1,
+            [&](Value i) { memref::StoreOp::create(b, flipSign(keyOf(load(i))), keys, ValueRange{k.add(base, i)}); });
+  if (!seen)
+    return carried;
+  return k.fn.loop(whole, n, lanes, carried, [&](Value i, ValueRange carried) {
+    return seen(vector::LoadOp::create(b, vectorType, keys, ValueRange{k.add(base, i)}), carried);
+  });
 }
 
 //===- ranks ---------------------------------------------------------------------------------===//
@@ -150,17 +206,8 @@ Value KeyOrder::countBefore(Value keys, Value base, Value low, Value high, Value
       .front();
 }
 
-void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
-  Value keys =
-      memref::ViewOp::create(b, MemRefType::get({kHuge}, keyType), k.fn.workspace(), k.fn.index(0), ValueRange{});
-  Value n = k.size(length), zero = k.fn.index(0);
-  Value base = k.mul(first, k.fn.index(64 / keyType.getWidth()));
-  Value ranks = k.add(base, k.add(n, k.fn.index(lanes))); // behind the keys and what a vector reads beyond them
-  Value sign = bits(keyType, int64_t(1) << (keyType.getWidth() - 1));
-  k.fn.loop(zero, n, 1, [&](Value i) {
-    Value key = arith::XOrIOp::create(b, keyOf(load(i)), sign); // vectors compare signed numbers
-    memref::StoreOp::create(b, key, keys, ValueRange{k.add(base, i)});
-  });
+void KeyOrder::rankKeys(Value keys, Value base, Value ranks, Value n) {
+  Value zero = k.fn.index(0);
   auto vectorType = VectorType::get({lanes}, keyType);
   SmallVector<Attribute> numbers;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -177,7 +224,15 @@ void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
     rank = countBefore(keys, base, end, n, own, positions, rank, Ties::Behind);
     vector::StoreOp::create(b, rank, keys, ValueRange{k.add(ranks, i)});
   });
-  k.fn.loop(zero, n, 1, [&](Value i) {
+}
+
+void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take, Load loadLanes) {
+  Value keys = signedKeys(), n = k.size(length);
+  Value base = k.mul(first, k.fn.index(64 / keyType.getWidth()));
+  Value ranks = k.add(base, k.add(n, k.fn.index(lanes))); // behind the keys and what a vector reads beyond them
+  storeKeys(keys, base, load, loadLanes);
+  rankKeys(keys, base, ranks, n);
+  k.fn.loop(k.fn.index(0), n, 1, [&](Value i) {
     Value stored = memref::LoadOp::create(b, keys, ValueRange{k.add(ranks, i)});
     Value rank = arith::IndexCastOp::create(b, b.getIndexType(), stored);
     k.ifThen(keepsAll ? Value() : k.less(rank, kept), [&] { take(rank, load(i), i); });
@@ -228,34 +283,6 @@ void KeyOrder::clearCounts(int64_t count) {
 
 void KeyOrder::increment(Value at) { k.storeWord(workspace, k.add(k.loadWord(workspace, at), k.fn.index(1)), at); }
 
-/// Copies the records whose leading bits are not beyond those of the last one that is kept, in their order; returns how
-/// many there are.
-Value KeyOrder::keepCandidates(Value from, Value to, Value kept) {
-  int64_t leading = std::min(kBoundBits, width);
-  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = records.word(width - leading);
-  clearCounts(int64_t(1) << leading);
-  k.fn.loop(zero, n, 1,
-            [&](Value i) { increment(k.add(counts, records.bitsFrom(records.load(from, i).key, shift, leading))); });
-  // The first group with which there are enough.
-  Value bound =
-      k.whileLoop(
-           {zero, k.loadWord(workspace, counts)}, [&](ValueRange carried) { return k.less(carried[1], kept); },
-           [&](ValueRange carried) -> SmallVector<Value> {
-             Value next = k.add(carried[0], one);
-             return {next, k.add(carried[1], k.loadWord(workspace, k.add(counts, next)))};
-           })
-          .front();
-  return k.fn
-      .loop(zero, n, 1, ValueRange{zero},
-            [&](Value i, ValueRange carried) -> SmallVector<Value> {
-              Records::Record record = records.load(from, i);
-              records.store(record, to, carried.front()); // the next one overwrites it if it is not taken
-              Value isBeyond = k.less(bound, records.bitsFrom(record.key, shift, leading));
-              return {k.select(isBeyond, carried.front(), k.add(carried.front(), one))};
-            })
-      .front();
-}
-
 /// Sorts `count` records, at least one; returns where they begin.
 Value KeyOrder::sortRecords(Value from, Value to, Value count) {
   Value zero = k.fn.index(0), digitBits = k.fn.index(kDigitBits);
@@ -300,24 +327,46 @@ Value KeyOrder::sortRecords(Value from, Value to, Value count) {
       .front();
 }
 
-void KeyOrder::emitDigits(Value first, Value kept, Load load, Take take) {
-  Value zero = k.fn.index(0), n = k.size(length), second = k.add(first, k.mul(n, k.fn.index(records.words)));
-  k.fn.loop(zero, n, 1, [&](Value i) { records.store(makeRecord(load(i), i), first, i); });
-  auto takeSorted = [&](Value from, Value to, Value count) {
-    Value sorted = sortRecords(from, to, count);
-    k.fn.loop(zero, k.min(kept, count), 1, [&](Value rank) {
-      Value position = records.load(sorted, rank).position;
+void KeyOrder::emitDigits(Value first, Value kept, Load load, Take take, Load loadLanes) {
+  Value zero = k.fn.index(0), n = k.size(length);
+  auto all = [&]() -> SmallVector<Value> {
+    k.fn.loop(zero, n, 1, [&](Value i) { records.store(makeRecord(load(i), i), first, i); });
+    return {first, second, n};
+  };
+  // Where the records lie that are to be sorted, where others may, and how many there are.
+  SmallVector<Value> sorted;
+  if (keepsAll) {
+    sorted = all();
+  } else {
+    Type index = b.getIndexType();
+    Type types[] = {index, index, index};
+    Value areFew = k.less(k.mul(kept, k.fn.index(kCandidates)), n);
+    sorted = k.fn.choose(
+        areFew, types,
+        [&]() -> SmallVector<Value> {
+          Value count = selectCandidates(first, kept, load, loadLanes);
+          return k.fn.choose(
+              k.less(count, k.fn.index(kRankedForLane * lanes + 1)), types,
+              [&]() -> SmallVector<Value> {
+                emitRanksOfCandidates(first, count, kept, load, take);
+                return {first, second, zero};
+              },
+              [&]() -> SmallVector<Value> {
+                return k.fn.choose(
+                    k.less(k.mul(kept, k.fn.index(kCandidates)), count), types,
+                    [&]() -> SmallVector<Value> { return {first, second, keepLeading(second, first, count, kept)}; },
+                    [&]() -> SmallVector<Value> { return {second, first, count}; });
+              });
+        },
+        all);
+  }
+  k.ifThen(keepsAll ? Value() : k.less(zero, sorted[2]), [&] {
+    Value from = sortRecords(sorted[0], sorted[1], sorted[2]);
+    k.fn.loop(zero, k.min(kept, sorted[2]), 1, [&](Value rank) {
+      Value position = records.load(from, rank).position;
       take(rank, load(position), position);
     });
-  };
-  auto takeAll = [&] { takeSorted(first, second, n); };
-  if (keepsAll)
-    return takeAll();
-  Value areFew = k.less(k.mul(kept, k.fn.index(kCandidates)), n);
-  k.fn.branch(
-      areFew,
-      [&] { k.ifThen(k.less(zero, kept), [&] { takeSorted(second, first, keepCandidates(first, second, kept)); }); },
-      takeAll);
+  });
 }
 
 //===- merges --------------------------------------------------------------------------------===//

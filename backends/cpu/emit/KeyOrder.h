@@ -3,7 +3,7 @@
 // The stable order of a row by keys: integers whose order is that of the elements. A short row is ranked, each element
 // by how many go before it, in lanes. A long one is sorted by one byte of the keys after the other, from the last, and
 // bytes that all keys share are left out. Where few are kept of many, those that are greater than a bound are left
-// out first.
+// out first (KeySelection.cpp).
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_KEYORDER_H
 #define SINTER_BACKENDS_CPU_EMIT_KEYORDER_H
@@ -76,7 +76,8 @@ public:
   /// Words (of 64 bits) of workspace that a row requires.
   DimExpr words();
   /// Calls `take` with the first `kept` elements, in any order of their ranks. The workspace begins at word `first`.
-  void emit(mlir::Value first, mlir::Value kept, Load load, Take take);
+  /// `loadLanes`, if there is one, loads `lanes` elements from a position on.
+  void emit(mlir::Value first, mlir::Value kept, Load load, Take take, Load loadLanes = nullptr);
 
   /// Writes the positions of all elements, in their order, to words [to, to + length) of the workspace.
   void emitPositions(mlir::Value first, mlir::Value to, Load load);
@@ -95,18 +96,34 @@ private:
   mlir::Value keyOf(mlir::Value element);
   mlir::Value ones(mlir::Type type);
   mlir::Value bits(mlir::Type type, int64_t value);
+  mlir::Value flipSign(mlir::Value key);
+  mlir::Value signedKeys(); // the workspace as such
+  /// What is done with each vector of keys: takes and returns what is carried.
+  using Seen = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value own, mlir::ValueRange carried)>;
+  /// Writes the signed keys of the row from keys[base] on, and a vector of the greatest one behind them.
+  llvm::SmallVector<mlir::Value> storeKeys(mlir::Value keys, mlir::Value base, Load load, Load loadLanes,
+                                           mlir::ValueRange init = {}, Seen seen = nullptr);
 
   // Short rows.
-  void emitRanks(mlir::Value first, mlir::Value kept, Load load, Take take);
+  void emitRanks(mlir::Value first, mlir::Value kept, Load load, Take take, Load loadLanes);
   enum class Ties { Before, ByPosition, Behind };
   mlir::Value countBefore(mlir::Value keys, mlir::Value base, mlir::Value low, mlir::Value high, mlir::Value own,
                           mlir::Value ownPositions, mlir::Value count, Ties ties);
+  /// Writes the ranks of `n` signed keys from keys[base] on to keys[ranks, ranks + n).
+  void rankKeys(mlir::Value keys, mlir::Value base, mlir::Value ranks, mlir::Value n);
+
+  // Few elements of many.
+  /// Stores the records of candidates, by position, from word `second` on; returns how many there are.
+  mlir::Value selectCandidates(mlir::Value first, mlir::Value kept, Load load, Load loadLanes);
+  mlir::Value boundOf(mlir::Value keys, mlir::Value bests, mlir::Value groups, mlir::Value kept);
+  mlir::Value storeCandidates(mlir::Value keys, mlir::Value base, mlir::Value bound, mlir::Value kept);
+  void emitRanksOfCandidates(mlir::Value first, mlir::Value count, mlir::Value kept, Load load, Take take);
+  mlir::Value keepLeading(mlir::Value from, mlir::Value to, mlir::Value count, mlir::Value kept);
 
   // Long rows.
-  void emitDigits(mlir::Value first, mlir::Value kept, Load load, Take take);
+  void emitDigits(mlir::Value first, mlir::Value kept, Load load, Take take, Load loadLanes);
   void clearCounts(int64_t count);
   void increment(mlir::Value at);
-  mlir::Value keepCandidates(mlir::Value from, mlir::Value to, mlir::Value kept);
   mlir::Value sortRecords(mlir::Value from, mlir::Value to, mlir::Value count);
 
   SingleKernel &k;
@@ -117,7 +134,7 @@ private:
   bool keepsAll;
   int64_t lanes, width;
   mlir::IntegerType keyType;
-  mlir::Value workspace, counts; // the word where they begin
+  mlir::Value workspace, second, counts; // the words where the other half of the records begins, and where counts do
 };
 
 } // namespace sinter::cpu

@@ -49,7 +49,7 @@ TEST(Single, SortPutsNanLast) {
                  {{{{6}, {kNan, 1, kNan, -1, 0, 1}}}});
 }
 
-TEST(Single, TopKByPassesAndBySorting) {
+TEST(Single, TopKOfKnownAndUnknownCounts) {
   expectKernel("single", {"tensor<4x50xf32>"}, {"tensor<4x5xf32>", "tensor<4x5xi64>"}, R"(
     %k = sinter.constant dense<5> : tensor<i64>
     %r0, %r1 = sinter.top_k %a, %k {axis = 1} : (tensor<4x50xf32>, tensor<i64>) -> (tensor<4x5xf32>, tensor<4x5xi64>))",
@@ -60,6 +60,15 @@ TEST(Single, TopKByPassesAndBySorting) {
         std::string("%r0, %r1 = sinter.top_k %a, %b {axis = 1, largest = ") + largest +
             "} : (tensor<4x50xi32>, tensor<i64>) -> (tensor<4x?xi32>, tensor<4x?xi64>)",
         {{{{4, 50}, {3, 1, 4, 1, 5, 9, 2, 6}}, {{}, {20}}}, {{{4, 50}, {}}, {{}, {0}}}, {{{4, 50}, {}}, {{}, {99}}}});
+}
+
+TEST(Single, TopKOfLongRows) {
+  // Rows of many values, of two in turn, and of one.
+  for (const char *largest : {"false", "true"})
+    expectKernel("single", {"tensor<2x?xf32>", "tensor<i64>"}, {"tensor<2x?xf32>", "tensor<2x?xi64>"},
+                 std::string("%r0, %r1 = sinter.top_k %a, %b {axis = 1, largest = ") + largest +
+                     "} : (tensor<2x?xf32>, tensor<i64>) -> (tensor<2x?xf32>, tensor<2x?xi64>)",
+                 {{{{2, 1003}, {}}, {{}, {7}}}, {{{2, 1003}, {2, 1}}, {{}, {1}}}, {{{2, 1003}, {5}}, {{}, {40}}}});
 }
 
 TEST(Single, Nonzero) {
