@@ -5,6 +5,8 @@
 // block is `lanes` rows of a by `lanes` of r, or all of a short r: as many loads, turned in registers, as many stores.
 // Lanes one by one, as any other kernel would move them, take about six times as long.
 //
+// Bytes and 16-bit numbers are turned in vectors of 16 bytes.
+//
 // Pairs of f32 that stay side by side, as where pixels of 2 x 2 are taken apart, are moved as one element of f64.
 //
 // Zeros may follow the rows of a transposed matrix, as where it is copied into rows that fill whole cache lines.
@@ -129,8 +131,7 @@ class TransposeEmitter {
 public:
   TransposeEmitter(KernelFunction &fn, const Moves &moves, const Turn &turn, VectorType vectorType)
       : fn(fn), b(fn.b), turn(turn), memoryType(vectorType),
-        vectorType(turn.unit == 1 ? vectorType
-                                  : VectorType::get({vectorType.getNumElements() / turn.unit}, fn.b.getF64Type())),
+        vectorType(VectorType::get({vectorType.getNumElements() / turn.unit}, turnedType(fn.b, vectorType, turn.unit))),
         lanes(this->vectorType.getNumElements()), source(fn.input(moves.operand.getArgNumber())), target(fn.result(0)) {
   }
 
@@ -160,6 +161,15 @@ public:
 private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+
+  /// Short floats are turned as integers, for which every target has shuffles.
+  static Type turnedType(OpBuilder &b, VectorType memoryType, int64_t unit) {
+    Type element = memoryType.getElementType();
+    if (unit > 1)
+      return b.getF64Type();
+    return isa<FloatType>(element) && byteWidth(element) < 4 ? b.getIntegerType(element.getIntOrFloatBitWidth())
+                                                             : element;
+  }
 
   /// Where the axes [from, from + count) at the row-major position `flat` are in the result.
   Value offset(Value flat, int64_t from, int64_t count) {
@@ -218,7 +228,7 @@ private:
     if (!isPadded)
       return vector::BitCastOp::create(b, vectorType, loaded);
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(turn.rows));
-    return arith::SelectOp::create(b, exists, loaded, zero);
+    return vector::BitCastOp::create(b, vectorType, arith::SelectOp::create(b, exists, loaded, zero));
   }
 
   KernelFunction &fn;
@@ -230,16 +240,19 @@ private:
 };
 } // namespace
 
+/// Shuffles of bytes and pairs of bytes across more than 16 of them are several instructions.
+static int64_t turnedLanes(const Target &target, int64_t width) { return width < 4 ? 16 / width : target.lanes(width); }
+
 Plan sinter::cpu::planTranspose(KernelSpec &spec, ScheduleAttr given) {
   if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
     return Plan::refuse("it has several results, or the target no vectors");
   Type element = getElementTypeOrSelf(spec.yielded(0));
-  if (!element.isF32() && !element.isF64())
-    return Plan::refuse("only f32 and f64 are turned in registers");
+  if (!element.isIntOrFloat() || element.isInteger(1))
+    return Plan::refuse("bits are not turned in registers");
   std::optional<Moves> moves = findMoves(spec);
   if (!moves)
     return Plan::refuse("it does more than move axes");
-  int64_t width = byteWidth(element), lanes = spec.target().lanes(width);
+  int64_t width = byteWidth(element), lanes = turnedLanes(spec.target(), width);
   if (!planTurn(spec, *moves, lanesOr(given, lanes)))
     return Plan::refuse("its axes are shorter than a vector or of unknown size, or the last one stays");
   Plan plan;
@@ -253,5 +266,6 @@ EmittedKernel sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, Stri
   int64_t lanes = spec.schedule().getLanes();
   Turn turn = *planTurn(spec, moves, lanes);
   KernelFunction fn(spec, module, name, {});
-  return TransposeEmitter(fn, moves, turn, VectorType::get({lanes}, getElementTypeOrSelf(spec.yielded(0)))).emit();
+  return TransposeEmitter(fn, moves, turn, VectorType::get({lanes}, signless(getElementTypeOrSelf(spec.yielded(0)))))
+      .emit();
 }
