@@ -22,6 +22,8 @@ struct GroupedImages {
   Composer &c;
   int64_t samples, places, channels, groups;
 
+  int64_t perGroup() const { return channels / groups; }
+
   RankedTensorType type(ArrayRef<int64_t> shape, Value like) const {
     return RankedTensorType::get(shape, elementTypeOf(like));
   }
@@ -29,17 +31,15 @@ struct GroupedImages {
   /// The average of each group: [samples, groups].
   Value average(Value images) const {
     Value sums = c.reduce(images, {1}, Combiner::add);
-    int64_t perGroup = channels / groups;
-    if (perGroup > 1)
-      sums = c.reduce(c.reshape(sums, type({samples, groups, perGroup}, sums)), {2}, Combiner::add);
-    return c.make<DivOp>(sums, c.fill(static_cast<double>(places * perGroup), sums));
+    if (perGroup() > 1)
+      sums = c.reduce(c.reshape(sums, type({samples, groups, perGroup()}, sums)), {2}, Combiner::add);
+    return c.make<DivOp>(sums, c.fill(static_cast<double>(places * perGroup()), sums));
   }
 
   /// A number of each group in all its channels and places.
   Value spread(Value ofGroups, Value images) const {
-    int64_t perGroup = channels / groups;
-    if (perGroup > 1) {
-      RankedTensorType repeated = type({samples, groups, perGroup}, ofGroups);
+    if (perGroup() > 1) {
+      RankedTensorType repeated = type({samples, groups, perGroup()}, ofGroups);
       Value all = c.make<BroadcastOp>(ofGroups, Value(), ValueRange(), ArrayRef<int64_t>{0, 1}, repeated);
       ofGroups = c.reshape(all, type({samples, channels}, ofGroups));
     }
