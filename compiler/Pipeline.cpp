@@ -113,7 +113,8 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o, ArrayRef<sched
   pm.addNestedPass<func::FuncOp>(createSinkMoves());
   pm.addNestedPass<func::FuncOp>(createSinkResizes());
   pm.addNestedPass<func::FuncOp>(createSeparatePhases());
-  pm.addNestedPass<func::FuncOp>(createAssignLayout({.normalizeColumns = areHosts(targets)}));
+  pm.addNestedPass<func::FuncOp>(
+      createAssignLayout({.normalizeColumns = areHosts(targets), .sampleLast = areHosts(targets)}));
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps})); // filters
   pm.addNestedPass<func::FuncOp>(

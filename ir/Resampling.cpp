@@ -111,11 +111,19 @@ LogicalResult GridSampleOp::inferReturnTypes(MLIRContext *, std::optional<Locati
                              operand.getElementType(), " and ", grid.getElementType());
   if (adaptor.getPadding() == PadMode::wrap) // C5
     return emitOptionalError(location, "grid_sample requires padding constant, edge or reflect, got wrap");
-  SmallVector<int64_t> shape{*batch, operand.getDimSize(1)};
+  SmallVector<int64_t> shape{*batch};
   llvm::append_range(shape, grid.getShape().drop_front().drop_back());
+  bool isLast = adaptor.getLayout() == ConvLayout::channels_last;
+  shape.insert(isLast ? shape.end() : shape.begin() + 1, operand.getDimSize(isLast ? rank - 1 : 1));
   types.push_back(RankedTensorType::get(shape, operand.getElementType()));
   return success();
 }
+
+int64_t GridSampleOp::channelAxis() {
+  return getLayout() == ConvLayout::channels_first ? 1 : cast<RankedTensorType>(getOperand().getType()).getRank() - 1;
+}
+
+int64_t GridSampleOp::firstSpatialAxis() { return getLayout() == ConvLayout::channels_first ? 2 : 1; }
 
 //===- sizes -------------------------------------------------------------------------------------------------===//
 
@@ -151,7 +159,8 @@ SmallVector<Dims> ResizeOp::resultDims(ShapeQuery &shapes) {
 
 SmallVector<Dims> GridSampleOp::resultDims(ShapeQuery &shapes) {
   Dims operand = shapes.dims(getOperand()), grid = shapes.dims(getGrid());
-  Dims dims{operand[0], operand[1]};
+  Dims dims{operand[0]};
   dims.append(grid.begin() + 1, grid.end() - 1);
+  dims.insert(dims.begin() + channelAxis(), operand[channelAxis()]);
   return {dims};
 }

@@ -34,11 +34,18 @@ def GridSampleOp : Sinter_Op<"grid_sample", [DeclareOpInterfaceMethods<Elemental
     Any number r of spatial axes: operand [N, C, D1 ... Dr], grid [N, d1 ... dr, r], result [N, C, d1 ... dr]; the last grid axis counts
     spatial axes from the innermost. -1 and 1 are the centers of the first and last element with `align_corners`, else their
     outer borders. `padding`: constant (zeros), edge (border) or reflect. A position that is not a number reads position 0.
+    Under channels_last, operand [N, D1 ... Dr, C] and result [N, d1 ... dr, C].
 
     * (C1) operand has rank 3 at least, grid the same rank.   * (C2) grid's last size is rank - 2.   * (C3) both have one N.
     * (C4) both have one element type.   * (C5) padding is not wrap.
   }];
   let arguments = (ins Sinter_FloatTensor:$operand, Sinter_FloatTensor:$grid, Sinter_ResizeModeAttr:$mode,
-                       Sinter_PadModeAttr:$padding, DefaultValuedAttr<BoolAttr, "false">:$align_corners);
+                       Sinter_PadModeAttr:$padding, DefaultValuedAttr<BoolAttr, "false">:$align_corners,
+                       DefaultValuedAttr<Sinter_ConvLayoutAttr, "ConvLayout::channels_first">:$layout);
   let results = (outs Sinter_FloatTensor:$result);
+  let extraClassDeclaration = [{
+    /// The axis of channels, and the first spatial axis, of operand and result.
+    int64_t channelAxis();
+    int64_t firstSpatialAxis();
+  }];
 }

@@ -424,13 +424,15 @@ Value GridSampleOp::buildElement(ElementBuilder &e, unsigned, ArrayRef<LaneIndex
   Reals r(e);
   Type element = getElementTypeOrSelf(getResult().getType()), type = weightType(element);
   auto spatial = static_cast<int64_t>(index.size()) - 2;
-  SmallVector<AxisTaps> axes{{{{index[0], {}, {}}}}, {{{index[1], {}, {}}}}};
+  int64_t firstSpatial = firstSpatialAxis(), channel = channelAxis();
+  SmallVector<AxisTaps> axes{{{{index[0], {}, {}}}}};
   for (int64_t k = 0; k < spatial; ++k) {
     SmallVector<LaneIndex> at{index[0]};
-    llvm::append_range(at, index.drop_front(2));
+    llvm::append_range(at, index.slice(firstSpatial, spatial));
     at.push_back(e.constant(spatial - 1 - k));
-    axes.push_back(gridTaps(r, *this, r.widen(e.load(getGrid(), at)), 2 + k, type));
+    axes.push_back(gridTaps(r, *this, r.widen(e.load(getGrid(), at)), firstSpatial + k, type));
   }
+  axes.insert(axes.begin() + channel, AxisTaps{{{index[channel], {}, {}}}});
   loopOuterAxes(axes);
   Type computed = getMode() == ResizeMode::nearest ? element : type;
   return buildConvert(e.b, e.loc, sumTaps(r, getOperand(), element, computed, axes, {}), computed, element);

@@ -310,13 +310,14 @@ static double sumGridTaps(ArrayRef<AxisTaps> axes, ArrayRef<int64_t> strides, co
 
 Tensors GridSampleOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &x = operands[0], &grid = operands[1];
-  int64_t spatial = x.rank() - 2;
+  int64_t spatial = x.rank() - 2, firstSpatial = firstSpatialAxis(), channel = channelAxis();
   if (grid.size(0) != x.size(0) || grid.size(x.rank() - 1) != spatial)
     return emitOpError("requires a grid of ")
                << x.size(0) << " images and " << spatial << " coordinates, got sizes " << printShape(grid.shape()),
            failure();
-  SmallVector<int64_t> shape{x.size(0), x.size(1)};
+  SmallVector<int64_t> shape{x.size(0)};
   llvm::append_range(shape, grid.shape().drop_front().drop_back());
+  shape.insert(shape.begin() + channel, x.size(channel));
   if (failed(requireRoom(*this, evaluator, x.elementType(), shape)))
     return failure();
   HostTensor result(x.elementType(), shape);
@@ -331,12 +332,12 @@ Tensors GridSampleOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluat
   forEachIndex(shape, [&](ArrayRef<int64_t> index) {
     int64_t at = index[0] * gridStrides[0];
     for (int64_t k = 0; k < spatial; ++k)
-      at += index[2 + k] * gridStrides[1 + k];
+      at += index[firstSpatial + k] * gridStrides[1 + k];
     SmallVector<AxisTaps> axes;
     for (int64_t k = 0; k < spatial; ++k)
-      axes.push_back(gridTaps(*this, positions[at + spatial - 1 - k], x.size(2 + k)));
-    results.push_back(
-        sumGridTaps(axes, ArrayRef(strides).drop_front(2), values, index[0] * strides[0] + index[1] * strides[1]));
+      axes.push_back(gridTaps(*this, positions[at + spatial - 1 - k], x.size(firstSpatial + k)));
+    results.push_back(sumGridTaps(axes, ArrayRef(strides).slice(firstSpatial, spatial), values,
+                                  index[0] * strides[0] + index[channel] * strides[channel]));
   });
   result.assignFloats(results);
   return SmallVector<HostTensor>{result};

@@ -106,6 +106,24 @@ template <typename Op> struct WindowLast : OpRewritePattern<Op> {
   }
 };
 
+/// Channels of a grid sample that are worth two transposes: all of them read one place with the same weights.
+constexpr int64_t kFewestSampled = 8;
+
+struct GridSampleLast : OpRewritePattern<GridSampleOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GridSampleOp op, PatternRewriter &b) const override {
+    RankedTensorType type = op.getType();
+    if (op.getLayout() == ConvLayout::channels_last || type.isDynamicDim(1) || type.getDimSize(1) < kFewestSampled)
+      return b.notifyMatchFailure(op, "has channels last, or few channels");
+    SmallVector<int64_t> first = channelsToFirst(type.getRank()), last = inversePermutation(first);
+    Value image = transpose(b, op.getLoc(), op.getOperand(), last);
+    auto moved = cloneWith(b, op, {image, op.getGrid()}, permuteType(type, last));
+    moved.setLayout(ConvLayout::channels_last);
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
 //===- transposes sink -----------------------------------------------------------------------===//
 
 /// A broadcast whose result axes are permuted, if its operand stays as it is or is small.
@@ -402,6 +420,8 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
   void runOnOperation() override {
     RewritePatternSet choose(&getContext());
     choose.add<ConvolutionLast, WindowLast<ReduceWindowOp>>(&getContext());
+    if (sampleLast)
+      choose.add<GridSampleLast>(&getContext());
     // Each op once: a pool that leaves its first spatial axis alone looks the same with channels last.
     walkAndApplyPatterns(getOperation(), std::move(choose));
     RewritePatternSet sink(&getContext());

@@ -166,6 +166,7 @@ private:
   bool givesSizes(Operation *op, Operation *user);
   int64_t costOf(Operation *op);
   bool readsOften(Operation *user, Value operand, Group &group);
+  bool turnsChannels(Operation *op, OpOperand &use, Group &group);
   bool repeatsBatches(BroadcastOp op, OpOperand &use);
   SmallVector<unsigned, 4> placesOf(Operation *op, Group &group);
   bool canJoin(Operation *op, Group &group);
@@ -657,6 +658,22 @@ SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
   return found.takeVector();
 }
 
+/// A grid sample whose lanes run along the channels of one place.
+static bool samplesChannels(Operation *op) {
+  auto sample = dyn_cast<GridSampleOp>(op);
+  return sample && sample.getLayout() == ConvLayout::channels_last;
+}
+
+/// True where lanes would run along places instead of channels, for what a grid sample reads or gives, if `op` joined
+/// the group of `use`: moves of axes then stay kernels of their own.
+bool Planner::turnsChannels(Operation *op, OpOperand &use, Group &group) {
+  if (samplesChannels(op))
+    return !isAligned(op, group);
+  Operation *user = use.getOwner();
+  bool isSampled = samplesChannels(user) ? use.getOperandNumber() == 0 : group.repeated.contains(user);
+  return isa<TransposeOp>(op) && isSampled && llvm::any_of(group.ops, samplesChannels);
+}
+
 /// A producer may join where its values are read in the way and as often as its cost allows.
 bool Planner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps || op->hasAttr(kKeptAttr))
@@ -680,7 +697,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
     Operation *user = use.getOwner();
     if (!group.ops.contains(user))
       continue;
-    if (maySizeResult(use))
+    if (maySizeResult(use) || turnsChannels(op, use, group))
       return false;
     if (readsOnlySizes(use) || isFilterOrder(op) || (hasDevices(op) && givesRowsOfCache(op)))
       continue;

@@ -223,7 +223,9 @@ def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
     (* example test/passes/assign-layout.mlir *)
   }];
   let options = [Option<"normalizeColumns", "normalize-columns", "bool", "true",
-                        "layer_norm of images by channels, or groups of them, in primitives that have channels last">];
+                        "layer_norm of images by channels, or groups of them, in primitives that have channels last">,
+                 Option<"sampleLast", "sample-last", "bool", "true",
+                        "grid_sample of eight channels or more, which read one place, has channels last">];
 }
 
 def Decompose : Sinter_FunctionPass<"sinter-decompose"> {

@@ -132,7 +132,8 @@ static LogicalResult importGridSample(OpImport &n) {
                      .Default(std::nullopt);
   if (!padding)
     return n.unsupported("padding_mode '" + paddingName + "'");
-  if (n.rank(n.in(0)) != 4)
+  // Up to version 20, samples are images.
+  if (n.rank(n.in(0)) < 3 || (n.rank(n.in(0)) != 4 && n.version < 20))
     return n.unsupported("grid sampling of rank " + Twine(n.rank(n.in(0))));
   return n.out(n.make<GridSampleOp>(n.in(0), n.convert(n.in(1), n.elem(n.in(0))), *mode, *padding,
                                     n.intAttr("align_corners", 0) != 0));

@@ -89,6 +89,8 @@ static LogicalResult writeResize(ResizeOp op, OpExport &n) {
 }
 
 static LogicalResult writeGridSample(GridSampleOp op, OpExport &n) {
+  if (op.getLayout() != ConvLayout::channels_first)
+    return n.reject("GridSample has its channels first");
   const char *padding = op.getPadding() == PadMode::constant ? "zeros"
                         : op.getPadding() == PadMode::edge   ? "border"
                                                              : "reflection";

@@ -156,10 +156,11 @@ public:
     for (int64_t k = 0; k < spatial; ++k)
       taps.push_back(tapsAlong(k));
     // Samples, places, channels: whole rows of channels are gathered.
-    rows = gradient::transpose(c, x, channelsToLast(rank));
+    bool isLast = op.getLayout() == ConvLayout::channels_last;
+    rows = isLast ? x : gradient::transpose(c, x, channelsToLast(rank));
     SmallVector<const Tap *> chosen;
     combine(taps, chosen);
-    return c.retype(gradient::transpose(c, sum, channelsToFirst(rank)), op.getType());
+    return c.retype(isLast ? sum : gradient::transpose(c, sum, channelsToFirst(rank)), op.getType());
   }
 
 private:
@@ -214,7 +215,7 @@ private:
     Value coordinate = c.slice(grid, rank - 1, spatial - 1 - k, spatial - k);
     // The last grid axis is dropped by a sum over its one element: no sizes are needed.
     Term g = Term(c, coordinate).sum(rank - 1);
-    Term size(c, c.spread(c.convert(c.size(x, 2 + k), c.getF64Type()), g, {}));
+    Term size(c, c.spread(c.convert(c.size(x, op.firstSpatialAxis() + k), c.getF64Type()), g, {}));
     Term last = size - 1, low = op.getAlignCorners() ? g.fill(0) : g.fill(-0.5), high = last - low;
     Term at = op.getAlignCorners() ? 0.5 * ((g + 1) * last) : 0.5 * ((g + 1) * size - 1);
     at = select(at.then<IsNanOp>(), Term(c, Value()), at);

@@ -1,5 +1,5 @@
 // RUN: sinter-opt %s --sinter-assign-layout | FileCheck %s
-// RUN: sinter-opt %s --sinter-assign-layout=normalize-columns=false | FileCheck %s --check-prefix=ROWS
+// RUN: sinter-opt %s --sinter-assign-layout="normalize-columns=false sample-last=false" | FileCheck %s --check-prefix=ROWS
 
 // One transpose at each edge; those of the filters are of constants.
 // CHECK-LABEL: @transposes_meet_between_convolutions
@@ -182,4 +182,26 @@ func.func @instances_of_few_channels(%x: tensor<2x3x8x8xf32>) -> tensor<2x4x64xf
   %1 = sinter.reshape %0 {type = tensor<2x4x64xf32>} : (tensor<2x4x8x8xf32>) -> tensor<2x4x64xf32>
   %2, %mean, %inverse = sinter.layer_norm %1 {axis = 2 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x4x64xf32>) -> (tensor<2x4x64xf32>, tensor<2x4x1xf32>, tensor<2x4x1xf32>)
   return %2 : tensor<2x4x64xf32>
+}
+
+// Eight channels that are read at one place lie side by side; fewer stay where they are.
+// CHECK-LABEL: @places_of_many_channels
+// CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[S:.*]] = sinter.grid_sample %[[X]], %arg1 {layout = #sinter<conv_layout channels_last>
+// CHECK-SAME: -> tensor<2x6x?x8xf32>
+// CHECK: %[[R:.*]] = sinter.abs %[[S]]
+// CHECK: sinter.transpose %[[R]] {permutation = array<i64: 0, 3, 1, 2>}
+// ROWS-LABEL: @places_of_many_channels
+// ROWS: sinter.grid_sample %arg0, %arg1 {mode =
+func.func @places_of_many_channels(%x: tensor<2x8x4x5xf32>, %grid: tensor<2x6x?x2xf32>) -> tensor<2x8x6x?xf32> {
+  %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode edge>} : (tensor<2x8x4x5xf32>, tensor<2x6x?x2xf32>) -> tensor<2x8x6x?xf32>
+  %1 = sinter.abs %0 : (tensor<2x8x6x?xf32>) -> tensor<2x8x6x?xf32>
+  return %1 : tensor<2x8x6x?xf32>
+}
+
+// CHECK-LABEL: @places_of_few_channels
+// CHECK-NOT: transpose
+func.func @places_of_few_channels(%x: tensor<2x7x4x5xf32>, %grid: tensor<2x6x3x2xf32>) -> tensor<2x7x6x3xf32> {
+  %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode edge>} : (tensor<2x7x4x5xf32>, tensor<2x6x3x2xf32>) -> tensor<2x7x6x3xf32>
+  return %0 : tensor<2x7x6x3xf32>
 }

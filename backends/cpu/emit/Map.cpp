@@ -12,6 +12,7 @@
 #include "backends/cpu/emit/KernelElements.h"
 #include "ir/Composer.h"
 #include "ir/ElementCost.h"
+#include "ir/Resampling.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -242,10 +243,22 @@ private:
   }
 
   void walk(Value row, const Stretch &stretch) {
-    fn.loop(stretch.low, stretch.vectorEnd, lanes, [&](Value column) {
+    auto vectors = [&](Value column, int64_t count) {
       KernelElements elements(fn, lanes);
-      element(elements, row, column, stretch);
-    });
+      SmallVector<Value> columns;
+      for (int64_t i = 0; i < count; ++i)
+        columns.push_back(arith::AddIOp::create(b, column, fn.index(i * lanes)));
+      element(elements, row, columns, stretch);
+    };
+    Value low = stretch.low;
+    if (int64_t together = vectorsTogether(); together > 1) {
+      Value extent = arith::SubIOp::create(b, stretch.vectorEnd, low);
+      Value rest = arith::RemUIOp::create(b, extent, fn.index(together * lanes));
+      Value end = arith::SubIOp::create(b, stretch.vectorEnd, rest);
+      fn.loop(low, end, together * lanes, [&](Value column) { vectors(column, together); });
+      low = end;
+    }
+    fn.loop(low, stretch.vectorEnd, lanes, [&](Value column) { vectors(column, 1); });
     if (!stretch.hasTail)
       return;
     auto masked = [&](Value column, Value left) {
@@ -276,8 +289,21 @@ private:
     }
   }
 
-  /// The elements of all results at one place, or at as many as there are lanes.
-  void element(KernelElements &elements, Value row, Value column, const Stretch &stretch) {
+  /// Vectors of a row that are computed before the first of them is stored: what grid samples find out from the places
+  /// that they load is then found out once for several vectors of channels.
+  int64_t vectorsTogether() {
+    auto samplesChannels = [](Operation &op) {
+      auto sample = dyn_cast<GridSampleOp>(op);
+      return sample && sample.getLayout() == ConvLayout::channels_last;
+    };
+    constexpr int64_t most = 4;
+    if (axes.few > 1 || !axes.inner.isConstant() || llvm::none_of(spec.body(), samplesChannels))
+      return 1;
+    return std::clamp<int64_t>(axes.inner.constant() / lanes, 1, most);
+  }
+
+  /// Where the elements at `column`, or from there on as many as there are lanes, lie in the results.
+  SmallVector<LaneIndex> indexOf(KernelElements &elements, Value row, Value column, const Stretch &stretch) {
     SmallVector<Value> outer = fn.delinearize(row, axes.groups);
     SmallVector<LaneIndex> index(axes.sizes.size(), elements.constant(0));
     for (auto [position, axis] : llvm::zip(outer, axes.carriers))
@@ -288,6 +314,14 @@ private:
         along = elements.add(along, elements.uniform(fn.materialize(stretch.begin)));
       index[axes.carriers.back()] = along;
     }
+    return index;
+  }
+
+  /// The elements of all results at one place of each column, or at as many as there are lanes.
+  void element(KernelElements &elements, Value row, ArrayRef<Value> columns, const Stretch &stretch) {
+    SmallVector<SmallVector<LaneIndex>> indices;
+    for (Value column : columns)
+      indices.push_back(indexOf(elements, row, column, stretch));
     if (stretch.part)
       for (const JoinPart::Taken &taken : stretch.part->taken)
         elements.install(taken.join->getResult(0), [this, &elements, &taken](ArrayRef<LaneIndex> at) {
@@ -297,22 +331,27 @@ private:
           return elements.load(taken.join->getOperand(taken.operand), source);
         });
     // All reads before the first write: a result may lie where an input does.
-    SmallVector<SmallVector<Value>> values(spec.kernel.getNumResults());
-    for (int64_t place = 0; place < axes.few; ++place) {
+    unsigned results = spec.kernel.getNumResults();
+    SmallVector<SmallVector<Value>> values(columns.size() * results);
+    for (auto [column, index] : llvm::enumerate(indices))
+      for (int64_t place = 0; place < axes.few; ++place) {
+        if (axes.few > 1)
+          index[axes.fewCarrier] = elements.constant(place);
+        for (unsigned i = 0; i < results; ++i)
+          values[column * results + i].push_back(elements.load(spec.yielded(i), index));
+      }
+    for (auto [column, index] : llvm::enumerate(indices))
+      for (unsigned i = 0; i < results; ++i)
+        store(elements, i, values[column * results + i], index);
+  }
+
+  void store(KernelElements &elements, unsigned i, MutableArrayRef<Value> few, SmallVector<LaneIndex> &index) {
+    if (axes.few > 1 && elements.lanes > 1)
+      return storeInterleaved(elements, i, few, index);
+    for (auto [place, value] : llvm::enumerate(few)) {
       if (axes.few > 1)
-        index[axes.fewCarrier] = elements.constant(place);
-      for (unsigned i = 0; i < values.size(); ++i)
-        values[i].push_back(elements.load(spec.yielded(i), index));
-    }
-    for (auto [i, few] : llvm::enumerate(values)) {
-      if (axes.few > 1 && elements.lanes > 1)
-        storeInterleaved(elements, static_cast<unsigned>(i), few, index);
-      else
-        for (auto [place, value] : llvm::enumerate(few)) {
-          if (axes.few > 1)
-            index[axes.fewCarrier] = elements.constant(static_cast<int64_t>(place));
-          elements.storeResult(static_cast<unsigned>(i), value, index);
-        }
+        index[axes.fewCarrier] = elements.constant(static_cast<int64_t>(place));
+      elements.storeResult(i, value, index);
     }
   }
 

@@ -393,6 +393,8 @@ std::vector<RuleRow> sinter::test::otherRules() {
        "1x1x2x2x3 1x2x1x1x3:-1.5..1.5 -> 1x1x2x1x1"},
       {"grid_sample", "mode = #resize_mode linear, padding = #pad_mode constant",
        "?x2x?x3@2x2x2x3 ?x?x2x2@2x1x2x2:-1.2..1.2 -> ?x2x?x2"},
+      {"grid_sample", "mode = #resize_mode linear, padding = #pad_mode edge, layout = #conv_layout channels_last",
+       "1x3x4x2 1x2x2x2 -> 1x2x2x2"},
       // recurrent cells, through their scans
       {"lstm", "operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0>", "3x2x2 8x2 8x2 8 2x2 2x2 -> 3x2x2 2x2 2x2"},
       {"lstm", "direction = #direction reverse, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 1, 1, 0>",

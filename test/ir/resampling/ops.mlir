@@ -25,6 +25,12 @@ func.func @grid_sample(%x: tensor<2x3x4x5xf32>, %grid: tensor<?x6x?x2xf32>) -> t
   return %0 : tensor<2x3x6x?xf32>
 }
 
+func.func @grid_sample_channels_last(%x: tensor<2x4x5x3xf32>, %grid: tensor<?x6x?x2xf32>) -> tensor<2x6x?x3xf32> {
+  %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode edge>, layout = #sinter<conv_layout channels_last>}
+    : (tensor<2x4x5x3xf32>, tensor<?x6x?x2xf32>) -> tensor<2x6x?x3xf32>
+  return %0 : tensor<2x6x?x3xf32>
+}
+
 func.func @grid_sample_volume(%x: tensor<1x1x3x4x5xf64>, %grid: tensor<1x2x2x2x3xf64>) -> tensor<1x1x2x2x2xf64> {
   %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode nearest>, padding = #sinter<pad_mode constant>, align_corners = true}
     : (tensor<1x1x3x4x5xf64>, tensor<1x2x2x2x3xf64>) -> tensor<1x1x2x2x2xf64>
