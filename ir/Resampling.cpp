@@ -125,6 +125,11 @@ int64_t GridSampleOp::channelAxis() {
 
 int64_t GridSampleOp::firstSpatialAxis() { return getLayout() == ConvLayout::channels_first ? 2 : 1; }
 
+bool sinter::samplesChannels(Operation *op) {
+  auto sample = dyn_cast<GridSampleOp>(op);
+  return sample && sample.getLayout() == ConvLayout::channels_last;
+}
+
 //===- sizes -------------------------------------------------------------------------------------------------===//
 
 /// `value`, or what a kernel around passes in for it.

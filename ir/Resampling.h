@@ -14,6 +14,9 @@ namespace sinter {
 /// rounded down.
 std::pair<int64_t, int64_t> scaleAsFraction(double scale);
 
+/// True for a grid sample with channels last: lanes run along the channels of one place.
+bool samplesChannels(mlir::Operation *op);
+
 /// True for the scales of a resize. Where they are a constant the resize's code depends on them, so a kernel holds them
 /// itself.
 bool areResizeScales(mlir::OpOperand &use);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/FusionPlan.h"
 #include "ir/Attention.h"
 #include "ir/Blocks.h"
 #include "ir/Checks.h"
@@ -22,6 +21,7 @@
 #include "ir/Shape.h"
 #include "ir/Storage.h"
 #include "passes/Devices.h"
+#include "passes/FusionPlanner.h"
 #include "passes/KernelOrder.h"
 #include "passes/SizeUses.h"
 
@@ -31,17 +31,11 @@
 using namespace mlir;
 using namespace sinter;
 
-/// An element that costs more than this (in additions) is stored rather than computed again.
-static constexpr int64_t kCheapCost = 3;
-/// From so many bytes on a tensor goes through memory, which costs more than to compute elements again that cost at
-/// most that (in additions).
-static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 /// A value is computed in a kernel at so many places at most: moves upon moves that read it twice would make 2^n. Their
 /// code adds up also where only one of them runs; that of costly values is long.
 static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
-/// True when a run ends where the first operand of `op` is false.
-static bool isCheck(Operation *op) { return isa<RequireOp>(op); }
+bool sinter::isCheck(Operation *op) { return isa<RequireOp>(op); }
 
 bool sinter::isScheduleOp(Operation *op) {
   return isSize(op) || (isView(op) && !isFilterOrder(op)) || isa<ConstantOp, KernelOp>(op) || isCheck(op) ||
@@ -74,8 +68,7 @@ KernelTemplate sinter::templateOf(Operation *op) {
   return KernelTemplate::single;
 }
 
-/// True when `op` adds one number around the input of a convolution, which pads its rows itself.
-static bool isPadding(Operation *op) {
+bool sinter::isPadding(Operation *op) {
   auto pad = dyn_cast<PadOp>(op);
   auto convolution = pad && op->hasOneUse() ? dyn_cast<ConvolutionOp>(*op->user_begin()) : ConvolutionOp();
   if (!convolution || hasDevices(op) || op->use_begin()->getOperandNumber() != 0 ||
@@ -133,85 +126,9 @@ void FusionPlan::print(llvm::raw_ostream &os) const {
   }
 }
 
-namespace {
-
-class Planner {
-public:
-  Planner(Block &block, ShapeAnalysis &sizes, const FusionOptions &options)
-      : block(block), sizes(sizes), options(options) {}
-  FusionPlan run();
-
-private:
-  struct Group {
-    Operation *root = nullptr;
-    llvm::SmallSetVector<Operation *, 8> ops;
-    /// Ops after the root, whose values are made in its registers.
-    llvm::SmallPtrSet<Operation *, 8> epilogue;
-    /// Ops whose value at index i is computed where the kernel computes its result at i.
-    llvm::SmallPtrSet<Operation *, 8> aligned;
-    /// Ops of which one element may be computed more than once.
-    llvm::SmallPtrSet<Operation *, 8> repeated;
-    /// The indices at which ops are computed for one element of the result, by number; without an entry only number
-    /// 0, the element's own. Each operand of a move is read at an index of its own.
-    llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> places;
-    llvm::DenseMap<std::tuple<Operation *, unsigned, unsigned>, unsigned> moved;
-    unsigned outputs = 1;
-    /// Its results are next values of states, made of the root's gradient.
-    bool updatesStates = false;
-    /// Its number in the order of kernels: the position of its first op, from which it grew.
-    unsigned node = 0;
-  };
-
-  static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
-  bool givesSizes(Operation *op, Operation *user);
-  int64_t costOf(Operation *op);
-  bool readsOften(Operation *user, Value operand, Group &group);
-  bool turnsChannels(Operation *op, OpOperand &use, Group &group);
-  bool repeatsBatches(BroadcastOp op, OpOperand &use);
-  SmallVector<unsigned, 4> placesOf(Operation *op, Group &group);
-  bool canJoin(Operation *op, Group &group);
-  void join(Operation *op, Group &group);
-  void addReaders(unsigned node, SmallVectorImpl<unsigned> &list);
-  bool measuresReach(ArrayRef<Operation *> measured, Operation *target);
-  bool isAligned(Operation *op, Group &group);
-  void findStateUpdates();
-  void growEpilogue(unsigned number);
-  bool isReady(Value value, Operation *root);
-  bool givesStates(Operation *op);
-  void growUpdates(unsigned number);
-  size_t endBeforeWidening(ArrayRef<Operation *> members);
-  void addNarrowResults(unsigned number, Value value);
-  void growTransposed(unsigned number);
-  bool isReadFromLarge(Operation *op);
-  void place(Operation *op);
-  unsigned startGroup(Operation *op);
-
-  Block &block;
-  ShapeAnalysis &sizes;
-  const FusionOptions &options;
-  std::vector<Group> groups;
-  DenseMap<Operation *, SmallVector<unsigned, 2>> groupsOf;
-  /// The group that gives an op's results to other kernels.
-  DenseMap<Operation *, unsigned> home;
-  DenseMap<Operation *, int64_t> position;
-  SmallVector<Operation *> inOrder;
-  /// Numbers are positions of ops; what is in groups counts as the groups that it is in.
-  std::optional<KernelOrder> order;
-  std::vector<int> groupOfNode;
-  /// Pointwise ops on the way from a state's old value to its next one.
-  llvm::SmallPtrSet<Operation *, 8> stateUpdates;
-  /// The results of the block that are next values of states.
-  llvm::SmallDenseSet<unsigned> stateResults;
-  /// The position of the last op that may end a run.
-  int64_t lastFailing = -1;
-  llvm::DenseMap<OperationName, int64_t> costs;
-};
-
-} // namespace
-
 /// True when a size of what `user` computes is an element of what `op` computes: the schedule reads it before it
 /// launches the kernel of `user`.
-bool Planner::givesSizes(Operation *op, Operation *user) {
+bool FusionPlanner::givesSizes(Operation *op, Operation *user) {
   if (!getElementTypeOrSelf(op->getResult(0)).isInteger())
     return false;
   bool found = false;
@@ -234,7 +151,7 @@ static bool maySizeResult(OpOperand &use) {
          !type.getElementType().isInteger(1) && result && !result.hasStaticShape() && !isa<Pointwise>(use.getOwner());
 }
 
-int64_t Planner::costOf(Operation *op) {
+int64_t FusionPlanner::costOf(Operation *op) {
   // The element types matter little; one measurement per kind of op is enough.
   if (!isa<Pointwise>(op))
     return elementCost(op);
@@ -247,7 +164,7 @@ int64_t Planner::costOf(Operation *op) {
 }
 
 /// True when `user` may read an element of `operand` more than once, or computes it in vain.
-bool Planner::readsOften(Operation *user, Value operand, Group &group) {
+bool FusionPlanner::readsOften(Operation *user, Value operand, Group &group) {
   if (isa<Pointwise>(user))
     return false;
   // The kernel walks what it joins part by part.
@@ -269,7 +186,11 @@ bool Planner::readsOften(Operation *user, Value operand, Group &group) {
   return !(spare && *spare >= 0) && !concatenate;
 }
 
-unsigned Planner::startGroup(Operation *op) {
+bool sinter::isConstant(Value value) { return matchPattern(value, m_Constant()); }
+
+bool sinter::isRepeated(Value value) { return isa_and_nonnull<BroadcastOp>(value.getDefiningOp()); }
+
+unsigned FusionPlanner::startGroup(Operation *op) {
   unsigned number = groups.size();
   groups.emplace_back();
   Group &group = groups.back();
@@ -284,8 +205,17 @@ unsigned Planner::startGroup(Operation *op) {
   return number;
 }
 
+void FusionPlanner::addEpilogue(unsigned number, Operation *op) {
+  Group &group = groups[number];
+  group.ops.insert(op);
+  group.epilogue.insert(op);
+  group.aligned.insert(op);
+  groupsOf[op].push_back(number);
+  home[op] = number;
+}
+
 /// True when `target` depends on a size of what `measured` computes: it cannot be in the same kernel.
-bool Planner::measuresReach(ArrayRef<Operation *> measured, Operation *target) {
+bool FusionPlanner::measuresReach(ArrayRef<Operation *> measured, Operation *target) {
   llvm::SmallSetVector<Operation *, 8> reached;
   for (Operation *op : measured)
     for (Operation *user : op->getUsers())
@@ -302,7 +232,7 @@ bool Planner::measuresReach(ArrayRef<Operation *> measured, Operation *target) {
 }
 
 /// True when the kernel reads each element of `op` where it computes the result's element of the same place.
-bool Planner::isAligned(Operation *op, Group &group) {
+bool FusionPlanner::isAligned(Operation *op, Group &group) {
   KernelTemplate kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
   if (kernelTemplate != KernelTemplate::map && kernelTemplate != KernelTemplate::row)
     return false;
@@ -313,307 +243,11 @@ bool Planner::isAligned(Operation *op, Group &group) {
   });
 }
 
-/// An update of a state by pointwise ops is a map of its own: that can write over the old value, once all others have
-/// read it.
-void Planner::findStateUpdates() {
-  auto function = dyn_cast<func::FuncOp>(block.getParentOp());
-  if (!function)
-    return;
-  llvm::StringMap<BlockArgument> states;
-  for (BlockArgument argument : function.getArguments())
-    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "sinter.state"))
-      states[name.getValue()] = argument;
-  for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
-    auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "sinter.state");
-    BlockArgument old = name ? states.lookup(name.getValue()) : BlockArgument();
-    if (!old)
-      continue;
-    stateResults.insert(operand.getOperandNumber());
-    // Pointwise ops that the next value is made of, users before producers; then those of them that read the old one.
-    llvm::SmallSetVector<Operation *, 8> backward;
-    auto add = [&](Value value) {
-      Operation *op = value.getDefiningOp();
-      if (op && isa<Pointwise>(op) && op->getBlock() == &block)
-        backward.insert(op);
-    };
-    add(operand.get());
-    for (size_t i = 0; i < backward.size(); ++i)
-      llvm::for_each(backward[i]->getOperands(), add);
-    SmallVector<Operation *> sorted = backward.takeVector();
-    llvm::sort(sorted, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
-    llvm::SmallPtrSet<Operation *, 8> readers;
-    for (Operation *op : sorted)
-      if (llvm::any_of(op->getOperands(), [&](Value value) {
-            return value == old || (value.getDefiningOp() && readers.contains(value.getDefiningOp()));
-          }))
-        readers.insert(op);
-    stateUpdates.insert(readers.begin(), readers.end());
-  }
-  // What was required once holds.
-  llvm::SmallDenseSet<Value> required;
-  auto mayFail = [&](Operation &op) {
-    auto isOpen = [](Type type) { return !cast<RankedTensorType>(type).hasStaticShape(); };
-    if (isCheck(&op))
-      return required.insert(op.getOperand(0)).second;
-    return op.getNumRegions() != 0 || runsOnHost(&op) || llvm::any_of(op.getResultTypes(), isOpen);
-  };
-  for (Operation &op : block.without_terminator())
-    if (mayFail(op))
-      lastFailing = position[&op];
-}
-
-/// How many of an epilogue's ops are left where the last ones only widen a small number for other kernels' epilogues,
-/// such as bytes that become floats: those read the number as it is stored and widen it in registers.
-size_t Planner::endBeforeWidening(ArrayRef<Operation *> members) {
-  Value value = members.back()->getResult(0);
-  bool isRead = llvm::all_of(value.getUsers(), [&](Operation *user) {
-    auto found = groupsOf.find(user);
-    return isa<Pointwise>(user) && found != groupsOf.end() &&
-           llvm::all_of(found->second, [&](unsigned number) { return groups[number].aligned.contains(user); });
-  });
-  int64_t width = byteWidth(getElementTypeOrSelf(value)), cost = 0;
-  for (size_t count = members.size(); isRead && count > 2; --count) {
-    Operation *op = members[count - 1];
-    llvm::SmallDenseSet<Value> read;
-    for (Value operand : op->getOperands())
-      if (!matchPattern(operand, m_Constant()))
-        read.insert(operand);
-    cost += costOf(op);
-    if (!isa<Pointwise>(op) || op->getResult(0) != value || read.size() != 1 || cost > kLargeCost)
-      break;
-    value = *read.begin();
-    if (value.getDefiningOp() == members[count - 2] && byteWidth(getElementTypeOrSelf(value)) < width)
-      return count - 1;
-  }
-  return members.size();
-}
-
-/// True when `value` may be had where `root` stands: it lies before, or is made element by element of what does, as
-/// corrections by the number of the step are.
-bool Planner::isReady(Value value, Operation *root) {
-  llvm::SmallSetVector<Value, 8> needed;
-  needed.insert(value);
-  for (size_t i = 0; i < needed.size(); ++i) {
-    Operation *op = needed[i].getDefiningOp();
-    if (!op || op->getBlock() != &block || position[op] < position[root])
-      continue;
-    if (!isMapOp(op) && !matchPattern(op, m_Constant()))
-      return false;
-    needed.insert_range(op->getOperands());
-  }
-  return true;
-}
-
-/// True when all that the block's terminator reads of `op` are next values of states.
-bool Planner::givesStates(Operation *op) {
-  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
-    return use.getOwner() != block.getTerminator() || stateResults.contains(use.getOperandNumber());
-  });
-}
-
-/// A product whose result is a gradient of which nothing but next values of states is made: weights, moments. They are
-/// written while the gradient is in registers, so that it never goes to memory. The product then runs after all that
-/// reads these states and after all that may fail (backends/schedule), which must not lie far behind it.
-void Planner::growUpdates(unsigned number) {
-  Group &group = groups[number];
-  Operation *root = group.root;
-  // Of less, other emitters take the product, which write their results beside the states.
-  constexpr int64_t fewestRows = 2, fewestColumns = 16, mostResults = 8;
-  if (templateOf(root) != KernelTemplate::contraction || stateResults.empty() || hasDevices(root) ||
-      position[root] < lastFailing)
-    return;
-  auto isPlain = [](Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return type.hasStaticShape() && type.getElementType().isF32();
-  };
-  auto type = cast<RankedTensorType>(root->getResult(0).getType());
-  if (!isPlain(root->getResult(0)) || !llvm::all_of(root->getOperands(), isPlain) || type.getRank() != 2 ||
-      type.getDimSize(0) < fewestRows || type.getDimSize(1) < fewestColumns)
-    return;
-
-  llvm::SmallSetVector<Operation *, 16> members;
-  members.insert(root);
-  int64_t results = 0;
-  for (size_t i = 0; i < members.size(); ++i) {
-    bool leaves = false;
-    for (Operation *user : members[i]->getUsers()) {
-      leaves |= user == block.getTerminator();
-      if (user == block.getTerminator() || members.contains(user))
-        continue;
-      if (!isa<Pointwise>(user) || user->getNumResults() != 1 || user->hasAttr(kKeptAttr) || groupsOf.contains(user) ||
-          !sizes.sameShape(user->getResult(0), root->getResult(0)))
-        return;
-      members.insert(user);
-    }
-    results += leaves;
-    if (!givesStates(members[i]) || results > mostResults || static_cast<int64_t>(members.size()) > options.maxOps / 2)
-      return;
-  }
-  for (Operation *member : members)
-    for (Value operand : member->getOperands())
-      if (!members.contains(operand.getDefiningOp()) && !isReady(operand, root))
-        return;
-  for (Operation *member : llvm::drop_begin(members)) {
-    group.ops.insert(member);
-    group.epilogue.insert(member);
-    group.aligned.insert(member);
-    groupsOf[member].push_back(number);
-    home[member] = number;
-  }
-  group.outputs = static_cast<unsigned>(results);
-  group.updatesStates = true;
-}
-
-/// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
-void Planner::growEpilogue(unsigned number) {
-  Group &group = groups[number];
-  Operation *root = group.root;
-  switch (templateOf(root)) {
-  case KernelTemplate::contraction:
-  case KernelTemplate::convolution:
-  case KernelTemplate::window:
-  case KernelTemplate::reduce:
-  case KernelTemplate::row:
-    break;
-  case KernelTemplate::attention:
-    return growTransposed(number);
-  default:
-    return;
-  }
-  Value first;
-  for (Value result : root->getResults()) {
-    if (result.use_empty())
-      continue;
-    if (first)
-      return;
-    first = result;
-  }
-  if (!first)
-    return;
-  growUpdates(number);
-  if (group.updatesStates)
-    return;
-
-  llvm::SmallSetVector<Operation *, 8> members;
-  members.insert(root);
-  size_t committed = 1;
-  while (static_cast<int64_t>(members.size()) < options.maxOps) {
-    // The next op in program order that uses a value of the group. All its values have one shape: who asks for sizes
-    // may ask the kernel's result.
-    Operation *next = nullptr;
-    for (Operation *member : members)
-      for (Operation *user : member->getUsers())
-        if (!members.contains(user) && !isSize(user) && (!next || position[user] < position[next]))
-          next = user;
-    if (!next || isScheduleOp(next) || groupsOf.contains(next) || stateUpdates.contains(next))
-      break;
-    if (!isa<Pointwise>(next)) {
-      // A broadcast to the size of what the group computes, for another operand of the epilogue.
-      if (!isa<BroadcastOp>(next) || members.contains(next->getOperand(0).getDefiningOp()))
-        break;
-    }
-    if (!sizes.sameShape(next->getResult(0), first) || measuresReach(members.getArrayRef(), next))
-      break;
-    members.insert(next);
-    bool single = llvm::all_of(members, [&](Operation *member) {
-      return member == next ||
-             llvm::all_of(member->getUsers(), [&](Operation *user) { return members.contains(user) || isSize(user); });
-    });
-    if (single && isa<Pointwise>(next))
-      committed = members.size();
-  }
-  if (!hasDevices(root))
-    committed = endBeforeWidening(members.getArrayRef().take_front(committed));
-  for (Operation *member : llvm::drop_begin(members.getArrayRef().take_front(committed))) {
-    group.ops.insert(member);
-    group.epilogue.insert(member);
-    group.aligned.insert(member);
-    groupsOf[member].push_back(number);
-    home[member] = number;
-  }
-  addNarrowResults(number, members[committed - 1]->getResult(0));
-}
-
-/// Attention of the host writes its rows where a transpose that alone reads them would bring them.
-void Planner::growTransposed(unsigned number) {
-  Group &group = groups[number];
-  Operation *order = orderOfRows(group.root);
-  if (options.maxOps < 2 || !order || hasDevices(order) || groupsOf.contains(order))
-    return;
-  group.ops.insert(order);
-  group.epilogue.insert(order);
-  groupsOf[order].push_back(number);
-  home[order] = number;
-}
-
-static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
-
-static bool isRepeated(Value value) { return isa_and_nonnull<BroadcastOp>(value.getDefiningOp()); }
-
-/// The ops that make a narrower number of each element of `value`, from `first` on: conversions to 16 bits, or what
-/// makes bytes of floats. None where something else reads what lies between, or where they read what is no constant: a
-/// scale may follow from `value` itself.
-static SmallVector<Operation *> narrowed(Value value, Operation *first) {
-  SmallVector<Operation *> chain;
-  int64_t width = byteWidth(getElementTypeOrSelf(value));
-  for (Operation *op = first; isa<Pointwise>(op) && op->getNumResults() == 1; op = *op->user_begin()) {
-    bool readsConstants = llvm::all_of(op->getOperands(), [&](Value operand) {
-      return operand == value || (!chain.empty() && operand == chain.back()->getResult(0)) || isConstant(operand) ||
-             (isRepeated(operand) && isConstant(operand.getDefiningOp()->getOperand(0)));
-    });
-    if (!readsConstants)
-      return {};
-    chain.push_back(op);
-    if (byteWidth(getElementTypeOrSelf(op->getResult(0))) < width)
-      return chain;
-    if (!op->hasOneUse())
-      return {};
-  }
-  return {};
-}
-
-static bool isProduct(Operation *op) {
-  KernelTemplate form = templateOf(op);
-  return form == KernelTemplate::contraction || form == KernelTemplate::convolution;
-}
-
-/// True when a product reads `value`, perhaps padded: it is stored then. Other readers make what they read themselves.
-static bool isReadByProduct(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) { return isProduct(user) || isPadding(user); });
-}
-
-/// Products read what the epilogue computes as narrower numbers: these are stored beside it, instead of by a kernel
-/// that reads all of it again.
-void Planner::addNarrowResults(unsigned number, Value value) {
-  Group &group = groups[number];
-  constexpr unsigned mostResults = 2;
-  if (hasDevices(group.root) || !isProduct(group.root) || value.hasOneUse())
-    return;
-  for (Operation *user : value.getUsers()) {
-    SmallVector<Operation *> chain = narrowed(value, user);
-    bool fits = !chain.empty() && isReadByProduct(chain.back()->getResult(0)) && group.outputs < mostResults &&
-                static_cast<int64_t>(group.ops.size() + chain.size()) < options.maxOps;
-    for (Operation *op : chain)
-      fits &= !groupsOf.contains(op) && !stateUpdates.contains(op) && !isScheduleOp(op) &&
-              sizes.sameShape(op->getResult(0), value) && !measuresReach(group.ops.getArrayRef(), op);
-    if (!fits)
-      continue;
-    for (Operation *op : chain) {
-      group.ops.insert(op);
-      group.epilogue.insert(op);
-      group.aligned.insert(op);
-      groupsOf[op].push_back(number);
-      home[op] = number;
-    }
-    ++group.outputs;
-  }
-}
-
 /// Whether the elements of what an op gives follow from few numbers.
 static bool spreads(Operation *op) { return isa<BroadcastOp, IotaOp>(op); }
 
 /// True when the operand `use` of a product only repeats batches (or adds axes of size 1).
-bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
+bool FusionPlanner::repeatsBatches(BroadcastOp op, OpOperand &use) {
   auto dot = cast<DotGeneralOp>(use.getOwner());
   ArrayRef<int64_t> batch = use.getOperandNumber() == 0 ? dot.getLhsBatch() : dot.getRhsBatch();
   Dims repeated = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
@@ -635,7 +269,7 @@ static unsigned readsPerElement(Operation *op) {
 }
 
 /// Where the members of `group` read `op`; stops above kMaxPlaces.
-SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
+SmallVector<unsigned, 4> FusionPlanner::placesOf(Operation *op, Group &group) {
   llvm::SmallSetVector<unsigned, 4> found;
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
@@ -658,15 +292,9 @@ SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
   return found.takeVector();
 }
 
-/// A grid sample whose lanes run along the channels of one place.
-static bool samplesChannels(Operation *op) {
-  auto sample = dyn_cast<GridSampleOp>(op);
-  return sample && sample.getLayout() == ConvLayout::channels_last;
-}
-
 /// True where lanes would run along places instead of channels, for what a grid sample reads or gives, if `op` joined
 /// the group of `use`: moves of axes then stay kernels of their own.
-bool Planner::turnsChannels(Operation *op, OpOperand &use, Group &group) {
+bool FusionPlanner::turnsChannels(Operation *op, OpOperand &use, Group &group) {
   if (samplesChannels(op))
     return !isAligned(op, group);
   Operation *user = use.getOwner();
@@ -675,7 +303,7 @@ bool Planner::turnsChannels(Operation *op, OpOperand &use, Group &group) {
 }
 
 /// A producer may join where its values are read in the way and as often as its cost allows.
-bool Planner::canJoin(Operation *op, Group &group) {
+bool FusionPlanner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps || op->hasAttr(kKeptAttr))
     return false;
   // Code is made for each operand: joins of many count as many ops.
@@ -739,7 +367,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
   return true;
 }
 
-void Planner::join(Operation *op, Group &group) {
+void FusionPlanner::join(Operation *op, Group &group) {
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
     if (!group.ops.contains(user) || readsOnlySizes(use))
@@ -756,7 +384,7 @@ void Planner::join(Operation *op, Group &group) {
 }
 
 /// The nodes of what reads values that `node` gives: an op that is in no group yet, or the group that it stands for.
-void Planner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
+void FusionPlanner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
   auto addUsers = [&](Operation *op) {
     for (Operation *user : op->getUsers()) {
       Operation *reader = block.findAncestorOpInBlock(*user);
@@ -777,7 +405,7 @@ void Planner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
 }
 
 /// True for a large tensor that is computed at little cost from one other tensor and numbers.
-bool Planner::isReadFromLarge(Operation *op) {
+bool FusionPlanner::isReadFromLarge(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   if (!isa<Pointwise>(op) || !type.hasStaticShape() || costOf(op) > kLargeCost ||
       type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8) < kLargeBytes)
@@ -789,7 +417,7 @@ bool Planner::isReadFromLarge(Operation *op) {
   return read.size() == 1;
 }
 
-void Planner::place(Operation *op) {
+void FusionPlanner::place(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> users;
   bool leaves = true, measured = false;
   for (Operation *user : op->getUsers())
@@ -855,7 +483,7 @@ void Planner::place(Operation *op) {
   startGroup(op);
 }
 
-FusionPlan Planner::run() {
+FusionPlan FusionPlanner::run() {
   SmallVector<Operation *> ops;
   for (auto [i, op] : llvm::enumerate(block)) {
     position[&op] = i;
@@ -919,5 +547,5 @@ FusionPlan Planner::run() {
 }
 
 FusionPlan sinter::planFusion(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
-  return Planner(block, sizes, options).run();
+  return FusionPlanner(block, sizes, options).run();
 }

@@ -35,7 +35,7 @@ NAMED = {
     "FormKernels.cpp": ("DotGeneralOp MulOp ConvolutionOp ConcatenateOp ScatterElementsOp ScatterNdOp DynamicUpdateSliceOp",
                         "operands of these are packed, split or written in place before kernels are formed"),
     "FusionPlan.cpp": ("RequireOp ReduceOp ArgReduceOp SoftmaxOp LayerNormOp GroupNormOp DotGeneralOp BlockDotOp ConvolutionOp ReduceWindowOp "
-                       "ArgReduceWindowOp LstmOp GruOp RnnOp SliceOp IotaOp ResizeOp GridSampleOp ConcatenateOp "
+                       "ArgReduceWindowOp LstmOp GruOp RnnOp SliceOp IotaOp ResizeOp GridSampleOp ConcatenateOp TransposeOp "
                        "BroadcastOp PadOp DynamicPadOp DynamicUpdateSliceOp ConvertOp DecodeFloat8Op",
                        "it gives each root the template of its loop nest, and knows which reads cost more than one load"),
     "HoistInvariants.cpp": ("BroadcastOp IotaOp", "these are cheaper to do again in each trip than to read"),

@@ -292,12 +292,9 @@ private:
   /// Vectors of a row that are computed before the first of them is stored: what grid samples find out from the places
   /// that they load is then found out once for several vectors of channels.
   int64_t vectorsTogether() {
-    auto samplesChannels = [](Operation &op) {
-      auto sample = dyn_cast<GridSampleOp>(op);
-      return sample && sample.getLayout() == ConvLayout::channels_last;
-    };
     constexpr int64_t most = 4;
-    if (axes.few > 1 || !axes.inner.isConstant() || llvm::none_of(spec.body(), samplesChannels))
+    auto isSample = [](Operation &op) { return samplesChannels(&op); };
+    if (axes.few > 1 || !axes.inner.isConstant() || llvm::none_of(spec.body(), isSample))
       return 1;
     return std::clamp<int64_t>(axes.inner.constant() / lanes, 1, most);
   }
