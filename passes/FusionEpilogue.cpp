@@ -3,7 +3,6 @@
 // What stays in the registers of a root: the pointwise ops after it, next values of states that are made of a gradient,
 // narrower numbers for products that come later.
 
-#include "passes/FusionPlanner.h"
 #include "ir/Attention.h"
 #include "ir/Blocks.h"
 #include "ir/Elementwise.h"
@@ -11,6 +10,7 @@
 #include "ir/Precision.h"
 #include "ir/Shape.h"
 #include "passes/Devices.h"
+#include "passes/FusionPlanner.h"
 #include "passes/SizeUses.h"
 
 using namespace mlir;

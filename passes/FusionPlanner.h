@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How a block's plan is made (FusionPlan.h). FusionEpilogue.cpp is the walk over roots, FusionPlan.cpp the walk over all
-// other ops.
+// How a block's plan is made (FusionPlan.h). FusionEpilogue.cpp is the walk over roots, FusionPlan.cpp the walk over
+// all other ops.
 
 #ifndef SINTER_PASSES_FUSIONPLANNER_H
 #define SINTER_PASSES_FUSIONPLANNER_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/AxisOrder.h"
 #include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
@@ -35,6 +36,33 @@ static DotGeneralOp ownProduct(Value value) {
   return dot && hasOneReader(dot) ? dot : DotGeneralOp();
 }
 
+/// True when those of `axes` that have more than one element follow each other, with no other such axis between them.
+static bool isRun(RankedTensorType type, ArrayRef<int64_t> axes) {
+  auto isWide = [&](int64_t axis) { return type.getDimSize(axis) != 1; };
+  SmallVector<int64_t> wide = llvm::filter_to_vector(axes, isWide);
+  for (size_t i = 1; i < wide.size(); ++i)
+    if (wide[i] <= wide[i - 1] || llvm::any_of(llvm::seq(wide[i - 1] + 1, wide[i]), isWide))
+      return false;
+  return true;
+}
+
+static SmallVector<int64_t> freeAxes(RankedTensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  return llvm::filter_to_vector(llvm::seq<int64_t>(0, type.getRank()), [&](int64_t axis) {
+    return !llvm::is_contained(batch, axis) && !llvm::is_contained(contract, axis);
+  });
+}
+
+/// True when a product reads its operand well where it lies: rows or columns and the sum are each one run of axes, and
+/// what is multiplied, not batches, lies side by side.
+static bool liesInRuns(RankedTensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  int64_t innermost = -1, innermostOfBatch = -1;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    if (type.getDimSize(axis) != 1)
+      (llvm::is_contained(batch, axis) ? innermostOfBatch : innermost) = axis;
+  bool endsWithBatch = innermost >= 0 && innermost < innermostOfBatch;
+  return !endsWithBatch && isRun(type, freeAxes(type, batch, contract)) && isRun(type, contract);
+}
+
 static bool isPositiveZero(Value value) {
   std::optional<double> number = uniformValue(value);
   return number && *number == 0 && !std::signbit(*number);
@@ -53,6 +81,50 @@ struct ReadRows : OpRewritePattern<DotGeneralOp> {
     b.replaceOpWithNewOp<DotGeneralOp>(op, op.getType(), op.getRhs(), op.getLhs(), op.getRhsBatch(), op.getLhsBatch(),
                                        op.getRhsContract(), op.getLhsContract(), op.getElementType());
     return success();
+  }
+};
+
+/// A product whose rows, columns or sum are several runs of axes, as of an einsum whose batch lies in their middle,
+/// reads a copy of its operand where each is one.
+struct MakeRuns : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &b) const override {
+    if (multipliesBytesOnDevices(op) || (!tryOperand(op, 0, b) && !tryOperand(op, 1, b)))
+      return b.notifyMatchFailure(op, "rows, columns and the sum are runs");
+    return success();
+  }
+
+private:
+  static bool tryOperand(DotGeneralOp op, unsigned k, PatternRewriter &b) {
+    Value operand = op->getOperand(k);
+    RankedTensorType type = tensorTypeOf(operand);
+    if (k == 1 && matchPattern(operand, m_Constant())) // packed in any order
+      return false;
+    SmallVector<int64_t> batch(k == 0 ? op.getLhsBatch() : op.getRhsBatch());
+    SmallVector<int64_t> contract(k == 0 ? op.getLhsContract() : op.getRhsContract());
+    if (liesInRuns(type, batch, contract))
+      return false;
+    SmallVector<int64_t> free = freeAxes(type, batch, contract);
+    // Rows of the sum on the left, of columns on the right.
+    SmallVector<int64_t> order(batch);
+    llvm::append_range(order, k == 0 ? free : contract);
+    llvm::append_range(order, k == 0 ? contract : free);
+    SmallVector<int64_t> place = inversePermutation(order);
+    auto moved = [&](ArrayRef<int64_t> axes) {
+      return llvm::map_to_vector(axes, [&](int64_t axis) { return place[axis]; });
+    };
+    Value copy = TransposeOp::create(b, op.getLoc(), operand, order);
+    b.modifyOpInPlace(op, [&] {
+      op->setOperand(k, copy);
+      if (k == 0) {
+        op.setLhsBatch(moved(batch));
+        op.setLhsContract(moved(contract));
+      } else {
+        op.setRhsBatch(moved(batch));
+        op.setRhsContract(moved(contract));
+      }
+    });
+    return true;
   }
 };
 
@@ -81,22 +153,12 @@ struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
       if (!llvm::is_contained(batch, static_cast<int64_t>(axis)) &&
           !llvm::is_contained(contract, static_cast<int64_t>(axis)))
         free.push_back(source);
-    // Constant weights are packed in any order. Others are read where they lie: rows, columns and sums must each be one
-    // run of axes, and the innermost axis is no batch.
-    auto isRun = [](ArrayRef<int64_t> axes) {
-      for (size_t i = 1; i < axes.size(); ++i)
-        if (axes[i] != axes[i - 1] + 1)
-          return false;
-      return true;
-    };
     if (!llvm::is_sorted(free))
       return false;
-    bool isConstant = matchPattern(transpose.getOperand(), m_Constant());
-    if (!(k == 1 && isConstant)) {
-      int64_t last = static_cast<int64_t>(permutation.size()) - 1;
-      if (!isRun(free) || !isRun(newContract) || llvm::is_contained(newBatch, last))
-        return false;
-    }
+    // Constant weights are packed in any order. Others are read where they lie.
+    bool isPacked = k == 1 && matchPattern(transpose.getOperand(), m_Constant());
+    if (!isPacked && !liesInRuns(tensorTypeOf(transpose.getOperand()), newBatch, newContract))
+      return false;
     b.modifyOpInPlace(op, [&] {
       op->setOperand(k, transpose.getOperand());
       if (k == 0) {
@@ -594,9 +656,10 @@ class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, ComputeWhatIsRead, SplitReduction,
-                 PoolNarrow, MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape>(
-        &getContext());
+    patterns
+        .add<ReadRows, MakeRuns, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, ComputeWhatIsRead, SplitReduction,
+             PoolNarrow, MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape>(
+            &getContext());
     populateReshapesAfterPointwise(patterns);
     populateNumberRewrites(patterns, fastMath);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

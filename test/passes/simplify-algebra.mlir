@@ -532,3 +532,24 @@ func.func @reshapes_after_a_number_of_its_size(%a: tensor<?x8x9xf32>, %n: tensor
   %3 = sinter.div %1, %2 : (tensor<?x8x1xf32>, tensor<?x8x1xf32>) -> tensor<?x8x1xf32>
   return %3 : tensor<?x8x1xf32>
 }
+
+// An einsum bhwc,hkc->bhwk: its batch lies between its rows, which become one run. Where it lies before or behind them,
+// rows are one already.
+// CHECK-LABEL: @batch_between_rows
+// CHECK: %[[T:.*]] = sinter.transpose %arg0 {permutation = array<i64: 1, 0, 2, 3>}
+// CHECK: sinter.dot_general %[[T]], %arg1 {{{.*}}lhs_batch = array<i64: 0>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0>
+// CHECK: sinter.dot_general %arg0, %arg1 {{{.*}}lhs_batch = array<i64: 2>
+func.func @batch_between_rows(%x: tensor<12x7x7x64xf32>, %y: tensor<7x9x64xf32>) -> (tensor<7x12x7x9xf32>, tensor<7x12x7x9xf32>) {
+  %0 = sinter.dot_general %x, %y {element_type = f32, lhs_batch = array<i64: 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 2>} : (tensor<12x7x7x64xf32>, tensor<7x9x64xf32>) -> tensor<7x12x7x9xf32>
+  %1 = sinter.dot_general %x, %y {element_type = f32, lhs_batch = array<i64: 2>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0>, rhs_contract = array<i64: 2>} : (tensor<12x7x7x64xf32>, tensor<7x9x64xf32>) -> tensor<7x12x7x9xf32>
+  return %0, %1 : tensor<7x12x7x9xf32>, tensor<7x12x7x9xf32>
+}
+
+// Columns of the right operand lie side by side behind the sum; batches of one element are no matter.
+// CHECK-LABEL: @batch_side_by_side
+// CHECK: %[[T:.*]] = sinter.transpose %arg1 {permutation = array<i64: 2, 0, 1>}
+// CHECK: sinter.dot_general %arg0, %[[T]] {{{.*}}rhs_batch = array<i64: 0>, rhs_contract = array<i64: 1>
+func.func @batch_side_by_side(%x: tensor<5x1x3x4xf32>, %y: tensor<4x6x3xf32>) -> tensor<3x5x1x6xf32> {
+  %0 = sinter.dot_general %x, %y {element_type = f32, lhs_batch = array<i64: 2>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 2>, rhs_contract = array<i64: 0>} : (tensor<5x1x3x4xf32>, tensor<4x6x3xf32>) -> tensor<3x5x1x6xf32>
+  return %0 : tensor<3x5x1x6xf32>
+}
