@@ -14,7 +14,8 @@
 // as a softmax of -inf alone is.
 //
 // Where one block holds all keys, nothing is carried from one to the next: rows go by in strips whose scores stay in
-// the first-level cache, and y is written once, times 1 / l.
+// the first-level cache, and y is written once, times 1 / l. Such a block may be long, while a head's keys and values
+// stay in the second-level cache.
 //
 // A share below the least normal number counts as none: y differs by less than n times that number of the greatest v,
 // and the units that multiply take a hundred times as long for what is smaller (-100 as a mask makes shares of 4e-44).
@@ -44,6 +45,11 @@ constexpr int64_t kLeastBlockRows = 64, kLeastBlockKeys = 1024;
 constexpr int64_t kLeastBandKeys = 128;
 /// What may be forced: a row of scores is in registers while its softmax is formed.
 constexpr int64_t kMostKeys = 256;
+/// Keys of one block at most, where it holds all of them; keys and values of a head then stay in the second-level
+/// cache.
+constexpr int64_t kMostWholeKeys = 2048;
+/// Vectors of a row of scores that are formed side by side, where the row does not fit into registers.
+constexpr int64_t kVectorsTogether = 8;
 
 class AttentionEmitter : AttentionBlocks {
 public:
@@ -93,9 +99,14 @@ private:
   Value greatestLane(Value lanesOf);
   void updateSoftmax(const Rows &at, Value row);
   void addValues(const Rows &at, const Block &block, Value row, int64_t rows);
-  SmallVector<Value> scoresFrom(Value first);
+  SmallVector<Value> scoresFrom(Value first) { return scoresFrom(first, scoreVectors); }
+  SmallVector<Value> scoresFrom(Value first, int64_t count);
   Value shareOf(Value distance);
+  Value addLanes(Value sums) { return vector::ReductionOp::create(b, vector::CombiningKind::ADD, sums); }
   Value sharesFrom(Value first, ArrayRef<Value> distances);
+  /// What `body` makes of all scores from `first` on, some vectors of them at a time and what it made of those before.
+  Value overRow(Value first, Value initial,
+                function_ref<Value(Value place, ArrayRef<Value> scores, Value before)> body);
   // By tiles. Scores lack their factor, if it is positive and there is no bias.
   bool isUnscaled() { return op.getScale().convertToDouble() > 0 && !bias; }
   void takeStrip(const Rows &at, const Block &block, Value row);
@@ -176,9 +187,9 @@ Value AttentionEmitter::greatestLane(Value lanesOf) {
 }
 
 /// What lies from `first` on, a row of scores.
-SmallVector<Value> AttentionEmitter::scoresFrom(Value first) {
+SmallVector<Value> AttentionEmitter::scoresFrom(Value first, int64_t count) {
   SmallVector<Value> scores;
-  for (int64_t v = 0; v < scoreVectors; ++v)
+  for (int64_t v = 0; v < count; ++v)
     scores.push_back(load(work, k.add(first, index(v * lanes))));
   return scores;
 }
@@ -202,15 +213,27 @@ Value AttentionEmitter::shareOf(Value distance) {
   return buildShare(m, distance);
 }
 
-/// p in place of scores from `first` on; returns the sum, which is that of p before they are rounded.
+/// p in place of scores from `first` on; returns the sum by lanes, which is that of p before they are rounded.
 Value AttentionEmitter::sharesFrom(Value first, ArrayRef<Value> distances) {
   SmallVector<Value> shares;
   for (auto [v, distance] : llvm::enumerate(distances)) {
     shares.push_back(shareOf(distance));
     store(rounded(shares.back()), held, k.add(heldPlace(first), index(static_cast<int64_t>(v) * lanes)));
   }
-  Value sum = combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
-  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, sum);
+  return combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
+}
+
+Value AttentionEmitter::overRow(Value first, Value initial, function_ref<Value(Value, ArrayRef<Value>, Value)> body) {
+  int64_t whole = scoreVectors / kVectorsTogether * kVectorsTogether;
+  auto part = [&](Value column, int64_t count, Value before) {
+    Value place = k.add(first, column);
+    return body(place, scoresFrom(place, count), before);
+  };
+  Value result = k.fn.loop(index(0), index(whole * lanes), kVectorsTogether * lanes, initial,
+                           [&](Value column, ValueRange before) {
+                             return SmallVector<Value>{part(column, kVectorsTogether, before[0])};
+                           })[0];
+  return whole == scoreVectors ? result : part(index(whole * lanes), scoreVectors - whole, result);
 }
 
 /// p in place of s, and m, l and c of a row.
@@ -224,7 +247,7 @@ void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
   Value shift = k.select(isNone, number(0), greatest);
   for (Value &score : scores)
     score = arith::SubFOp::create(b, score, spread(shift));
-  Value sum = sharesFrom(first, scores);
+  Value sum = addLanes(sharesFrom(first, scores));
   Value factor = shareOf(arith::SubFOp::create(b, old, shift));
   Value total = scalar(work, k.add(at.total, row));
   total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor), sum);
@@ -337,7 +360,7 @@ void AttentionEmitter::updateStrip(const Rows &at, Value row, Value rows) {
     for (Value &distance : distances)
       distance = isUnscaled() ? vector::FMAOp::create(b, distance, spread(scale), taken).getResult()
                               : arith::SubFOp::create(b, distance, taken).getResult();
-    store(sharesFrom(place, distances), work, k.add(at.added, line));
+    store(addLanes(sharesFrom(place, distances)), work, k.add(at.added, line));
     Value factor = spread(scalar(work, k.add(at.factors, inBlock))), y = k.add(at.y.first, k.mul(inBlock, resultWidth));
     k.fn.loop(index(0), resultWidth, lanes,
               [&](Value i) { store(arith::MulFOp::create(b, load(work, k.add(y, i)), factor), work, k.add(y, i)); });
@@ -374,14 +397,31 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
 
 /// p in place of s, and 1 / l of a row, all keys of which are there.
 void AttentionEmitter::formShares(const Rows &at, Value row) {
-  Value first = k.add(at.scores, k.mul(row, index(keys)));
-  SmallVector<Value> scores = scoresFrom(first);
-  Value greatest = greatestLane(combine(scores, [&](Value x, Value y) { return greater(x, y); }));
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
-  Value shift = spread(k.select(isNone, number(0), greatest));
-  for (Value &score : scores)
-    score = arith::SubFOp::create(b, score, shift);
-  Value total = sharesFrom(first, scores);
+  Value first = k.add(at.scores, k.mul(row, index(keys))), greatest, isNone, total;
+  auto most = [&](ArrayRef<Value> scores) {
+    return combine(SmallVector<Value>(scores), [&](Value x, Value y) { return greater(x, y); });
+  };
+  auto shiftOf = [&](Value lanesOf) {
+    greatest = greatestLane(lanesOf);
+    isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
+    return spread(k.select(isNone, number(0), greatest));
+  };
+  auto shares = [&](Value place, SmallVector<Value> scores, Value shift) {
+    for (Value &score : scores)
+      score = arith::SubFOp::create(b, score, shift);
+    return sharesFrom(place, scores);
+  };
+  if (scoreVectors * lanes <= kMostKeys) {
+    SmallVector<Value> scores = scoresFrom(first);
+    total = addLanes(shares(first, scores, shiftOf(most(scores))));
+  } else {
+    Value shift = shiftOf(overRow(first, spread(never()), [&](Value, ArrayRef<Value> scores, Value before) {
+      return greater(before, most(scores));
+    }));
+    total = addLanes(overRow(first, spread(number(0)), [&](Value place, ArrayRef<Value> scores, Value before) {
+      return arith::AddFOp::create(b, before, shares(place, SmallVector<Value>(scores), shift)).getResult();
+    }));
+  }
   store(arith::DivFOp::create(b, number(1), total), work, k.add(at.factors, row));
   if (at.sums) {
     Value sum = arith::AddFOp::create(b, greatest, math::LogOp::create(b, total));
@@ -544,6 +584,15 @@ static bool readsSums(AttentionOp attention) {
          });
 }
 
+static bool hasBand(Operation *attention) { return attention->hasAttr("before") || attention->hasAttr("after"); }
+
+/// Keys that one block holds at most on any host. Blocks that a band or a long mask leaves out are worth more.
+static int64_t mostWholeKeys(AttentionOp attention) {
+  if (hasBand(attention))
+    return kMostKeys;
+  return attention.getBias() ? kLeastBlockKeys - 1 : kMostWholeKeys;
+}
+
 bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   if (!isa<AttentionOp, AttentionGradientOp>(op) || !isAttentionOfFloats(op))
     return false;
@@ -553,9 +602,9 @@ bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   if (!query.hasStaticShape() || !key.hasStaticShape())
     return false;
   auto attention = dyn_cast<AttentionOp>(op);
-  bool isOneBlock = attention && rows >= kLeastRows && keys >= kLeastKeys && keys <= kMostKeys &&
+  bool isOneBlock = attention && rows >= kLeastRows && keys >= kLeastKeys && keys <= mostWholeKeys(attention) &&
                     getElementTypeOrSelf(query).getIntOrFloatBitWidth() >= 32 && !readsSums(attention);
-  int64_t leastKeys = op->hasAttr("before") || op->hasAttr("after") ? kLeastBandKeys : kLeastBlockKeys;
+  int64_t leastKeys = hasBand(op) ? kLeastBandKeys : kLeastBlockKeys;
   if (!isOneBlock && (rows < kLeastBlockRows || keys < leastKeys))
     return false;
   // A kernel writes sums of logarithms beside the result only.
@@ -579,6 +628,17 @@ static int64_t evenRows(KernelSpec &spec, AttentionOp root, int64_t most) {
   return llvm::alignTo(llvm::divideCeil(known.constant(), llvm::divideCeil(known.constant(), most)), 6);
 }
 
+/// Keys that one block holds at most: those whose scores fit into registers, or which fill, with their values, three
+/// quarters of the second-level cache.
+static int64_t wholeKeys(KernelSpec &spec, AttentionOp root, const ProductForm &form) {
+  RankedTensorType key = tensorTypeOf(root.getKey()), value = tensorTypeOf(root.getValue());
+  int64_t depth = key.getDimSize(key.getRank() - 1), width = value.getDimSize(value.getRank() - 1);
+  if (form.a != form.sum || ShapedType::isDynamic(depth) || ShapedType::isDynamic(width))
+    return 0;
+  int64_t bytes = std::max<int64_t>((depth + width) * widthOf(form.sum), 1);
+  return std::min(spec.target().l2Bytes * 3 / 4 / bytes, mostWholeKeys(root));
+}
+
 Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   auto root = cast_or_null<AttentionOp>(attentionRoot(spec));
   if (!root || !isAttentionOfFloats(root))
@@ -599,9 +659,11 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   int64_t rows = std::min(form.a == form.sum ? spec.costs().attentionRows : spec.costs().shortAttentionRows,
                           spec.target().l2Bytes / 4 / (keys * bytes));
   DimExpr known = spec.dims.resolve(spec.sizes->dims(root.getKey()).rbegin()[1]);
-  if (known.isConstant())
-    keys = std::min<int64_t>(keys, llvm::alignTo(std::max<int64_t>(known.constant(), 1), panel));
-  plan.addTile(std::max(keys, panel), kMostKeys);
+  if (known.isConstant()) {
+    int64_t all = llvm::alignTo(std::max<int64_t>(known.constant(), 1), panel);
+    keys = all <= wholeKeys(spec, root, form) ? all : std::min(keys, all);
+  }
+  plan.addTile(std::max(keys, panel), kMostWholeKeys);
   plan.tile.back().least = plan.tile.back().multiple = panel;
   if (form.isTiled())
     plan.setChunk(spec.costs().tiledAttentionRows, plan.tile[0].chosen);

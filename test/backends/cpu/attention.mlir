@@ -25,6 +25,25 @@ func.func @one_block(%q: tensor<2x16x8xf32>, %k: tensor<2x256x8xf32>, %v: tensor
   return %0 : tensor<2x16x8xf32>
 }
 
+// Scores that registers do not hold, in one block whose keys and values the second-level cache does.
+// CHECK-LABEL: @one_long_block(
+// CHECK: sinter.kernel attention{{.*}}, 320]
+// CHECK-NOT: sinter.softmax
+func.func @one_long_block(%q: tensor<2x16x8xf32>, %k: tensor<2x307x8xf32>, %v: tensor<2x307x8xf32>, %b: tensor<1x16x307xf32>) -> tensor<2x16x8xf32> {
+  %0 = sinter.attention %q, %k, %v, %b {scale = 0.5 : f64} : (tensor<2x16x8xf32>, tensor<2x307x8xf32>, tensor<2x307x8xf32>, tensor<1x16x307xf32>) -> tensor<2x16x8xf32>
+  return %0 : tensor<2x16x8xf32>
+}
+
+// With a band or a long mask blocks are left out: 256 keys each.
+// CHECK-LABEL: @blocks_of_a_band(
+// CHECK: sinter.kernel attention{{.*}}, 256]
+// CHECK: sinter.kernel attention{{.*}}, 256]
+func.func @blocks_of_a_band(%q: tensor<2x64x8xf32>, %k: tensor<2x1307x8xf32>, %v: tensor<2x1307x8xf32>, %b: tensor<1x1x1307xf32>) -> (tensor<2x64x8xf32>, tensor<2x64x8xf32>) {
+  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 0 : i64} : (tensor<2x64x8xf32>, tensor<2x1307x8xf32>, tensor<2x1307x8xf32>) -> tensor<2x64x8xf32>
+  %1 = sinter.attention %q, %k, %v, %b {scale = 0.5 : f64} : (tensor<2x64x8xf32>, tensor<2x1307x8xf32>, tensor<2x1307x8xf32>, tensor<1x1x1307xf32>) -> tensor<2x64x8xf32>
+  return %0, %1 : tensor<2x64x8xf32>, tensor<2x64x8xf32>
+}
+
 // A gradient reads sums, which it would compute shares from again: it keeps them instead.
 // CHECK-LABEL: @one_block_of_a_gradient(
 // CHECK-NOT: attention
@@ -96,8 +115,8 @@ func.func @windows(%x: tensor<8x49x288xf32>) -> tensor<8x49x96xf32> {
 // CHECK-LABEL: @few_keys(
 // CHECK-NOT: attention
 // CHECK: sinter.softmax
-func.func @few_keys(%q: tensor<2x64x8xf32>, %k: tensor<2x1023x8xf32>, %v: tensor<2x1023x8xf32>) -> tensor<2x64x8xf32> {
-  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<2x64x8xf32>, tensor<2x1023x8xf32>, tensor<2x1023x8xf32>) -> tensor<2x64x8xf32>
+func.func @few_keys(%q: tensor<2x64x8xf32>, %k: tensor<2x15x8xf32>, %v: tensor<2x15x8xf32>) -> tensor<2x64x8xf32> {
+  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<2x64x8xf32>, tensor<2x15x8xf32>, tensor<2x15x8xf32>) -> tensor<2x64x8xf32>
   return %0 : tensor<2x64x8xf32>
 }
 
