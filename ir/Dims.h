@@ -148,7 +148,10 @@ private:
   Dims compute(mlir::Value value);
   Dims argumentDims(mlir::BlockArgument argument);
   Dims freshDims(mlir::Value value);
+  /// `contents`, of floats as well, whose elements are bits of f64 as constants, if all are known.
+  std::optional<Dims> elementsOf(mlir::Value value);
   std::optional<Dims> computeContents(mlir::Value value);
+  std::optional<Dims> computedContents(mlir::Operation *op);
   std::optional<Dims> pointwiseContents(mlir::Operation *op);
   std::optional<Dims> predicates(mlir::Value value);
   DimContext &ctx;

@@ -255,14 +255,22 @@ bool ShapeAnalysis::sameShape(Value a, Value b) {
 
 //===- contents ------------------------------------------------------------------------------===//
 
+static Dims constantElements(DimContext &ctx, const HostTensor &tensor) {
+  Dims elements;
+  if (tensor.isFloat())
+    for (double element : tensor.toFloats())
+      elements.push_back(ctx.constant(llvm::bit_cast<int64_t>(element)));
+  else
+    for (int64_t element : tensor.toInts())
+      elements.push_back(ctx.constant(element));
+  return elements;
+}
+
 static std::optional<Dims> constantContents(DimContext &ctx, Value value) {
   std::optional<HostTensor> tensor = constantTensor(value);
   if (!tensor)
     return std::nullopt;
-  Dims elements;
-  for (int64_t element : tensor->toInts())
-    elements.push_back(ctx.constant(element));
-  return elements;
+  return constantElements(ctx, *tensor);
 }
 
 /// lhs KIND rhs, where bounds decide it; null otherwise.
@@ -290,20 +298,23 @@ static DimExpr compareContents(DimContext &ctx, CompareKind kind, DimExpr lhs, D
   llvm_unreachable("all kinds handled");
 }
 
-/// True for pointwise ops whose elements follow from those of their operands.
+static bool hasIntegers(Value value) { return isa<IntegerType>(getElementTypeOrSelf(value)); }
+
+/// True for pointwise ops of integers whose elements follow from those of their operands.
 static bool isFollowed(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op);
+  return llvm::all_of(op->getOperands(), hasIntegers) && llvm::all_of(op->getResults(), hasIntegers) &&
+         isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op);
 }
 
-/// True for an integer tensor of few elements.
+/// True for a tensor of few integers or floats.
 static bool mayHaveContents(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
-  return count && *count <= kMaxContents && isa<IntegerType>(type.getElementType());
+  return count && *count <= kMaxContents && isa<IntegerType, FloatType>(type.getElementType());
 }
 
-/// True for ops on small integer tensors that no operand makes fail: their results are computed where all elements of
-/// operands are numbers.
+/// True for ops on small tensors that no operand makes fail: their results are computed where all elements of operands
+/// are numbers. Sizes go through floats where a graph divides them and rounds up.
 static bool isComputed(Operation *op) {
   return isa<Pointwise, TransposeOp, ReverseOp>(op) && op->getNumOperands() > 0 &&
          llvm::all_of(op->getOperands(), mayHaveContents);
@@ -379,24 +390,25 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
 }
 
 /// What the reference computes, where all operands are numbers.
-static std::optional<Dims> computedContents(ShapeAnalysis &sizes, Operation *op) {
+std::optional<Dims> ShapeAnalysis::computedContents(Operation *op) {
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
-    std::optional<Dims> elements = sizes.contents(operand);
+    std::optional<Dims> elements = elementsOf(operand);
     if (!elements || !llvm::all_of(*elements, [](DimExpr element) { return element && element.isConstant(); }))
       return std::nullopt;
     auto type = cast<RankedTensorType>(operand.getType());
     HostTensor &tensor = operands.emplace_back(type.getElementType(), type.getShape());
-    for (auto [i, element] : llvm::enumerate(*elements))
-      tensor.setInt(i, element.constant());
+    for (auto [i, element] : llvm::enumerate(*elements)) {
+      if (tensor.isFloat())
+        tensor.setFloat(i, llvm::bit_cast<double>(element.constant()));
+      else
+        tensor.setInt(i, element.constant());
+    }
   }
   FailureOr<SmallVector<HostTensor>> results = Evaluator().run(op, operands);
   if (failed(results))
     return std::nullopt;
-  Dims elements;
-  for (int64_t element : results->front().toInts())
-    elements.push_back(sizes.context().constant(element));
-  return elements;
+  return constantElements(ctx, results->front());
 }
 
 /// Elements of a small boolean tensor: 0, 1, or null where bounds do not decide.
@@ -416,7 +428,7 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
   Turn::shorten(*this, value);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Value captured = capturedValue(argument);
-    return captured ? contents(captured) : std::nullopt;
+    return captured ? elementsOf(captured) : std::nullopt;
   }
   if (std::optional<Dims> elements = constantContents(ctx, value))
     return elements;
@@ -424,11 +436,11 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
   if (std::optional<Dims> elements = pointwiseContents(op))
     return elements;
   if (isComputed(op))
-    return computedContents(*this, op);
+    return computedContents(op);
   if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return contents(reshape.getOperand());
+    return elementsOf(reshape.getOperand());
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-    std::optional<Dims> elements = contents(broadcast.getOperand());
+    std::optional<Dims> elements = elementsOf(broadcast.getOperand());
     auto operandType = cast<RankedTensorType>(broadcast.getOperand().getType());
     if (!elements)
       return std::nullopt;
@@ -499,6 +511,10 @@ static bool isLong(DimExpr expr) {
 }
 
 std::optional<Dims> ShapeAnalysis::contents(Value value) {
+  return hasIntegers(value) ? elementsOf(value) : std::nullopt;
+}
+
+std::optional<Dims> ShapeAnalysis::elementsOf(Value value) {
   if (!mayHaveContents(value))
     return std::nullopt;
   // Operands first, without recursion: chains of numbers are long, too.
@@ -522,7 +538,8 @@ std::optional<Dims> ShapeAnalysis::contents(Value value) {
     assert((!elements || static_cast<int64_t>(elements->size()) == type.getNumElements()) &&
            "one expression per element");
     // Booleans are followed only to decide selects: their elements are known or the whole is not.
-    if (type.getElementType().isInteger(1)) {
+    // So are floats, which are computed from what is known.
+    if (type.getElementType().isInteger(1) || !hasIntegers(next)) {
       if (elements && llvm::any_of(*elements, [](DimExpr e) { return !e; }))
         elements.reset();
     } else {

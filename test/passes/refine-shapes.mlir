@@ -108,3 +108,36 @@ func.func @computed_amounts(%a: tensor<30x20xf32>, %fill: tensor<f32>) -> tensor
   %0 = sinter.dynamic_pad %a, %fill, %zero, %high : (tensor<30x20xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
 }
+
+// What pads a signal to whole steps, as torch writes it: floats divide the size and are rounded up. The next amount
+// follows from the size before, all in one walk. A number beside it that is not known is no matter.
+// CHECK-LABEL: @amounts_through_floats
+// CHECK-SAME: -> (tensor<12xf32>, tensor<15xf32>, tensor<?xf32>)
+func.func @amounts_through_floats(%a: tensor<10xf32>, %fill: tensor<f32>, %step: tensor<f32>) -> (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) {
+  %zero = sinter.constant dense<0> : tensor<1xi64>
+  %four = sinter.constant dense<4.0> : tensor<f32>
+  %five = sinter.constant dense<5.0> : tensor<f32>
+  %n = sinter.dim %a {axis = 0 : i64} : (tensor<10xf32>) -> tensor<i64>
+  %nf = sinter.convert %n {element_type = f32} : (tensor<i64>) -> tensor<f32>
+  %q = sinter.div %nf, %four : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %c = sinter.ceil %q : (tensor<f32>) -> tensor<f32>
+  %w = sinter.mul %c, %four : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %d = sinter.sub %w, %nf : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %i = sinter.convert %d {element_type = i64} : (tensor<f32>) -> tensor<i64>
+  %high = sinter.reshape %i {type = tensor<1xi64>} : (tensor<i64>) -> tensor<1xi64>
+  %0 = sinter.dynamic_pad %a, %fill, %zero, %high : (tensor<10xf32>, tensor<f32>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+  %m = sinter.dim %0 {axis = 0 : i64} : (tensor<?xf32>) -> tensor<i64>
+  %mf = sinter.convert %m {element_type = f32} : (tensor<i64>) -> tensor<f32>
+  %q1 = sinter.div %mf, %five : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %c1 = sinter.ceil %q1 : (tensor<f32>) -> tensor<f32>
+  %w1 = sinter.mul %c1, %five : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %d1 = sinter.sub %w1, %mf : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %i1 = sinter.convert %d1 {element_type = i64} : (tensor<f32>) -> tensor<i64>
+  %high1 = sinter.reshape %i1 {type = tensor<1xi64>} : (tensor<i64>) -> tensor<1xi64>
+  %1 = sinter.dynamic_pad %0, %fill, %zero, %high1 : (tensor<?xf32>, tensor<f32>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+  %d2 = sinter.mul %c1, %step : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %i2 = sinter.convert %d2 {element_type = i64} : (tensor<f32>) -> tensor<i64>
+  %high2 = sinter.reshape %i2 {type = tensor<1xi64>} : (tensor<i64>) -> tensor<1xi64>
+  %2 = sinter.dynamic_pad %1, %fill, %zero, %high2 : (tensor<?xf32>, tensor<f32>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
+  return %0, %1, %2 : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>
+}
