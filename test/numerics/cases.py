@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs cases that are each a function of one module, at all levels of CPUs that this machine runs, and at -O0."""
+"""Runs cases that are each a function of one module, at all levels of CPUs that this machine runs, and with fewer optimizations."""
 import os
 import subprocess
 import sys
@@ -29,3 +29,24 @@ def check(build, chosen, cases, strides, noun, threads=1):
                     print(f"{level} {optimized}: {case}")
     print(f"{runs} {noun}, {wrong} wrong")
     sys.exit(wrong > 0)
+
+
+def check_pairs(build, cases, optimizations, noun):
+    """Asserts that all cases are right at all levels, with the second of two `optimizations`, and have the bits that they have with the first. A case has a `name`, the `text()` of its
+    function, its `inputs()` by name, and `check(result)`, which asserts that the result is right."""
+    runtime, runs = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0
+    with tempfile.TemporaryDirectory() as folder:
+        graph, module = f"{folder}/m.mlir", f"{folder}/m.smod"
+        with open(graph, "w") as file:
+            file.write("".join(case.text() for case in cases))
+        for target in levels.runnable():
+            results = []
+            for optimized in optimizations:
+                subprocess.run([os.path.join(build, "bin", "sinter"), "compile", graph, "--target", target, optimized, "-o", module, "--force"], check=True, stderr=subprocess.DEVNULL)
+                sessions = runtime.sessions(module, [case.name for case in cases])
+                results.append([next(iter(sessions[case.name].run(case.inputs()).values())) for case in cases])
+            for case, plain, got in zip(cases, *results):
+                case.check(got)
+                assert plain.tobytes() == got.tobytes(), case.text()
+                runs += 1
+    print(runs, noun, "agree with NumPy")

@@ -4,17 +4,11 @@
 
 Products whose axes lie in any order, as einsums have them, against NumPy in f64: batches, rows, columns and sums of several axes each, in runs and apart, axes of one element between
 them, operands that are constants, f32 and f64, on each level of CPU that this machine can run."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 KINDS = {"f32": (np.float32, 1e-6), "f64": (np.float64, 1e-14)}
 
@@ -54,29 +48,16 @@ class Case:
                      f"lhs_contract = {places(self.left, self.sums)}, rhs_contract = {places(self.right, self.sums)}}} : ({types['x']}, {types['y']}) -> {tensor(self.result())}")
         return "\n".join(lines + [f"  return %p : {tensor(self.result())}", "}", ""])
 
-    def check(self, got):
+    def __str__(self):
+        return self.text()
+
+    def run(self, sessions):
+        got = next(iter(sessions[self.name].run({name: value for name, value in self.values.items() if name != self.constant}).values()))
         product = f"{''.join(self.left)},{''.join(self.right)}->{''.join(self.result())}"
         x, y = (self.values[name].astype(np.float64) for name in "xy")
         expected, scale = np.einsum(product, x, y), np.einsum(product, np.abs(x), np.abs(y))
-        assert got.shape == expected.shape and np.all(np.abs(got - expected) <= KINDS[self.kind][1] * scale + 1e-30), self.text()
-
-
-def main():
-    sinter, cases = os.path.join(sys.argv[1], "bin", "sinter"), [Case(i) for i in range(200)]
-    runtime = sinter_runtime.Runtime(os.path.join(sys.argv[1], "lib", "libsinter_rt.so"))
-    runs = 0
-    with tempfile.TemporaryDirectory() as folder:
-        graph, module = f"{folder}/m.mlir", f"{folder}/m.smod"
-        with open(graph, "w") as file:
-            file.write("".join(case.text() for case in cases))
-        for target in levels.runnable():
-            subprocess.run([sinter, "compile", graph, "--target", target, "-o", module, "--force"], check=True)
-            sessions = runtime.sessions(module, [case.name for case in cases])
-            for case in cases:
-                case.check(next(iter(sessions[case.name].run({name: case.values[name] for name in "xy" if name != case.constant}).values())))
-                runs += 1
-    print(runs, "products agree with NumPy")
+        return got.shape == expected.shape and np.all(np.abs(got - expected) <= KINDS[self.kind][1] * scale + 1e-30)
 
 
 if __name__ == "__main__":
-    main()
+    cases.check(sys.argv[1], [], [Case(i) for i in range(200)], (1, 1), "products")

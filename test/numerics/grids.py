@@ -6,17 +6,11 @@ grid_sample against NumPy in f64: one to three spatial axes, every mode and padd
 tells, between convolutions' layouts and alone, positions far outside and such that are no numbers, f32, f64 and f16, on each level of CPU that this machine can run. The same bits
 as at -O0, where channels stay first."""
 import itertools
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 KINDS = {"f32": (np.float32, 2e-6), "f64": (np.float64, 1e-13), "f16": (np.float16, 2e-3)}
 
@@ -114,26 +108,5 @@ class Case:
         assert got.shape == expected.shape and np.all(np.abs(got - expected) <= allowed), self.text()
 
 
-def main():
-    sinter, cases = os.path.join(sys.argv[1], "bin", "sinter"), [Case(i) for i in range(120)]
-    runtime = sinter_runtime.Runtime(os.path.join(sys.argv[1], "lib", "libsinter_rt.so"))
-    runs = 0
-    with tempfile.TemporaryDirectory() as folder:
-        graph, module = f"{folder}/m.mlir", f"{folder}/m.smod"
-        with open(graph, "w") as file:
-            file.write("".join(case.text() for case in cases))
-        for target in levels.runnable():
-            results = []
-            for level in ("-O0", "-O2"):
-                subprocess.run([sinter, "compile", graph, "--target", target, level, "-o", module, "--force"], check=True)
-                sessions = runtime.sessions(module, [case.name for case in cases])
-                results.append([next(iter(sessions[case.name].run(case.inputs()).values())) for case in cases])
-            for case, plain, got in zip(cases, *results):
-                case.check(got)
-                assert plain.tobytes() == got.tobytes(), case.text()
-                runs += 1
-    print(runs, "grid samples agree with NumPy")
-
-
 if __name__ == "__main__":
-    main()
+    cases.check_pairs(sys.argv[1], [Case(i) for i in range(120)], ("-O0", "-O2"), "grid samples")

@@ -5,17 +5,11 @@
 Linear and cubic resizes that grow along several axes, which are computed an axis at a time, against NumPy in f64 by a matrix of weights for each axis: sizes and scales, the usual
 ways from one position to another, channels first and last and moved afterwards, f32, f64 and f16, on each level of CPU that this machine can run. The same bits as where they
 are computed at once (-O1)."""
-import os
-import subprocess
 import sys
-import tempfile
 
 import numpy as np
 
-import levels
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
-import sinter_runtime
+import cases
 
 KINDS = {"f32": (np.float32, 1e-6), "f64": (np.float64, 1e-13), "f16": (np.float16, 1e-3)}
 COORDINATES = {"half_pixel": lambda x, scale, size, length: (x + 0.5) / scale - 0.5, "asymmetric": lambda x, scale, size, length: x / scale,
@@ -66,6 +60,9 @@ class Case:
             lines.append(f"  %z = sinter.transpose %y {{permutation = array<i64: {', '.join(map(str, last))}>}} : ({y}) -> {z}")
         return "\n".join(lines + [f"  return %{'z' if self.move else 'y'} : {z if self.move else y}", "}", ""])
 
+    def inputs(self):
+        return {"x": self.x}
+
     def check(self, got):
         expected, scale = self.x.astype(np.float64), np.abs(self.x.astype(np.float64))
         for axis, (size, resized, factor) in enumerate(zip(self.shape, self.resized, self.scales)):
@@ -77,26 +74,5 @@ class Case:
         assert got.shape == expected.shape and np.all(np.abs(got - expected) <= KINDS[self.kind][1] * scale), self.text()
 
 
-def main():
-    sinter, cases = os.path.join(sys.argv[1], "bin", "sinter"), [Case(i) for i in range(60)]
-    runtime = sinter_runtime.Runtime(os.path.join(sys.argv[1], "lib", "libsinter_rt.so"))
-    runs = 0
-    with tempfile.TemporaryDirectory() as folder:
-        graph, module = f"{folder}/m.mlir", f"{folder}/m.smod"
-        with open(graph, "w") as file:
-            file.write("".join(case.text() for case in cases))
-        for target in levels.runnable():
-            results = []
-            for level in ("-O1", "-O2"):
-                subprocess.run([sinter, "compile", graph, "--target", target, level, "-o", module, "--force"], check=True)
-                sessions = runtime.sessions(module, [case.name for case in cases])
-                results.append([next(iter(sessions[case.name].run({"x": case.x}).values())) for case in cases])
-            for case, once, got in zip(cases, *results):
-                case.check(got)
-                assert once.tobytes() == got.tobytes(), case.text()
-                runs += 1
-    print(runs, "resizes agree with NumPy")
-
-
 if __name__ == "__main__":
-    main()
+    cases.check_pairs(sys.argv[1], [Case(i) for i in range(60)], ("-O1", "-O2"), "resizes")
