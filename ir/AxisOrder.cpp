@@ -21,3 +21,9 @@ SmallVector<int64_t> sinter::channelsToFirst(int64_t rank) {
 }
 
 SmallVector<int64_t> sinter::channelsToLast(int64_t rank) { return inversePermutation(channelsToFirst(rank)); }
+
+SmallVector<int64_t> sinter::freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  return llvm::filter_to_vector(llvm::seq<int64_t>(0, rank), [&](int64_t axis) {
+    return !llvm::is_contained(batch, axis) && !llvm::is_contained(contract, axis);
+  });
+}

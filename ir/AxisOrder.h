@@ -19,6 +19,9 @@ llvm::SmallVector<int64_t> channelsToFirst(int64_t rank);
 /// And back.
 llvm::SmallVector<int64_t> channelsToLast(int64_t rank);
 
+/// The axes of a product's operand of `rank` that are neither batches nor summed, in increasing order.
+llvm::SmallVector<int64_t> freeAxes(int64_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
+
 } // namespace sinter
 
 #endif

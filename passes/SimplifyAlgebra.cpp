@@ -46,12 +46,6 @@ static bool isRun(RankedTensorType type, ArrayRef<int64_t> axes) {
   return true;
 }
 
-static SmallVector<int64_t> freeAxes(RankedTensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-  return llvm::filter_to_vector(llvm::seq<int64_t>(0, type.getRank()), [&](int64_t axis) {
-    return !llvm::is_contained(batch, axis) && !llvm::is_contained(contract, axis);
-  });
-}
-
 /// True when a product reads its operand well where it lies: rows or columns and the sum are each one run of axes, and
 /// what is multiplied, not batches, lies side by side.
 static bool liesInRuns(RankedTensorType type, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
@@ -60,7 +54,7 @@ static bool liesInRuns(RankedTensorType type, ArrayRef<int64_t> batch, ArrayRef<
     if (type.getDimSize(axis) != 1)
       (llvm::is_contained(batch, axis) ? innermostOfBatch : innermost) = axis;
   bool endsWithBatch = innermost >= 0 && innermost < innermostOfBatch;
-  return !endsWithBatch && isRun(type, freeAxes(type, batch, contract)) && isRun(type, contract);
+  return !endsWithBatch && isRun(type, freeAxes(type.getRank(), batch, contract)) && isRun(type, contract);
 }
 
 static bool isPositiveZero(Value value) {
@@ -104,7 +98,7 @@ private:
     SmallVector<int64_t> contract(k == 0 ? op.getLhsContract() : op.getRhsContract());
     if (liesInRuns(type, batch, contract))
       return false;
-    SmallVector<int64_t> free = freeAxes(type, batch, contract);
+    SmallVector<int64_t> free = freeAxes(type.getRank(), batch, contract);
     // Rows of the sum on the left, of columns on the right.
     SmallVector<int64_t> order(batch);
     llvm::append_range(order, k == 0 ? free : contract);

@@ -20,11 +20,6 @@ namespace {
 
 // dot_general: d lhs[b, i, k] = sum_j dy[b, i, j] rhs[b, k, j], d rhs[b, k, j] = sum_i lhs[b, i, k] dy[b, i, j]
 struct DotGeneralRule : Rule<DotGeneralRule, DotGeneralOp> {
-  static SmallVector<int64_t> freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-    SmallVector<int64_t> used(batch);
-    llvm::append_range(used, contract);
-    return otherAxes(rank, used);
-  }
   /// Entries of `axes` in the order in which `keys` increase.
   static SmallVector<int64_t> sortedBy(ArrayRef<int64_t> axes, ArrayRef<int64_t> keys) {
     SmallVector<int64_t> order = axisRange(0, axes.size());

@@ -628,8 +628,8 @@ static int64_t evenRows(KernelSpec &spec, AttentionOp root, int64_t most) {
   return llvm::alignTo(llvm::divideCeil(known.constant(), llvm::divideCeil(known.constant(), most)), 6);
 }
 
-/// Keys that one block holds at most: those whose scores fit into registers, or which fill, with their values, three
-/// quarters of the second-level cache.
+/// Keys that one block holds at most beyond those whose scores fit into registers: with their values, three quarters of
+/// the second-level cache.
 static int64_t wholeKeys(KernelSpec &spec, AttentionOp root, const ProductForm &form) {
   RankedTensorType key = tensorTypeOf(root.getKey()), value = tensorTypeOf(root.getValue());
   int64_t depth = key.getDimSize(key.getRank() - 1), width = value.getDimSize(value.getRank() - 1);

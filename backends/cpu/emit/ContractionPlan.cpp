@@ -3,6 +3,7 @@
 #include "backends/cpu/emit/ContractionPlan.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Packing.h"
+#include "ir/AxisOrder.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
 #include "ir/reference/HostTensor.h"
@@ -11,14 +12,6 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
-
-SmallVector<int64_t> sinter::cpu::freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> axes;
-  for (int64_t k = 0; k < rank; ++k)
-    if (!llvm::is_contained(batch, k) && !llvm::is_contained(contract, k))
-      axes.push_back(k);
-  return axes;
-}
 
 Value sinter::cpu::rightOperand(DotGeneralOp dot) {
   auto convert = dot.getRhs().getDefiningOp<ConvertOp>();

@@ -19,9 +19,6 @@ mlir::Value rightOperand(DotGeneralOp dot);
 /// How a register tile multiplies the product's operands; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal);
 
-/// The axes of [0, rank) that are neither batch nor summed.
-llvm::SmallVector<int64_t> freeAxes(int64_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
-
 /// True when input `input` of a product's kernel is a constant that panels are made of at compile time.
 bool packsContraction(KernelSpec &spec, unsigned input);
 

@@ -10,6 +10,7 @@
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Plan.h"
 #include "backends/cpu/emit/Tiles.h"
+#include "ir/AxisOrder.h"
 
 using namespace mlir;
 using namespace sinter;
