@@ -124,6 +124,9 @@ public:
   Size times(Size a, Size b);
   Size over(Size a, int64_t divisor);
   Size plus(Size a, int64_t addend);
+  /// The value of `expression`, a size of values of this block and what sums, products and quotients of such are.
+  /// Nothing where it is none.
+  std::optional<Size> sizeOf(DimExpr expression);
   /// All sizes as one tensor<nxi64>.
   mlir::Value shapeTensor(llvm::ArrayRef<Size> sizes);
   /// Symbolic sizes of a value.

@@ -192,6 +192,50 @@ Size GraphBuilder::plus(Size a, int64_t addend) {
   return addend == 0 ? a : Size{ShapedType::kDynamic, add(a.tensor, ints({addend}))};
 }
 
+std::optional<Size> GraphBuilder::sizeOf(DimExpr expression) {
+  DimContext &context = shapes.context();
+  if (failure)
+    return std::nullopt;
+  if (expression.isConstant())
+    return fixed(expression.constant());
+  if (expression.kind() == DimExpr::Kind::Symbol) {
+    SymbolSource source = context.source(expression.symbol());
+    bool isVisible = source.value && source.value.getParentBlock() == b.getInsertionBlock();
+    if (!isVisible || source.kind != SymbolSource::Kind::Size)
+      return std::nullopt;
+    return sizeOf(source.value, source.axis);
+  }
+  std::optional<Size> result;
+  for (DimExpr operand : expression.operands()) {
+    std::optional<Size> next = sizeOf(operand);
+    if (!next)
+      return std::nullopt;
+    if (!result) {
+      result = next;
+      continue;
+    }
+    Value left = sizeValue(*this, *result), right = sizeValue(*this, *next);
+    switch (expression.kind()) {
+    case DimExpr::Kind::Mul:
+      result = times(*result, *next);
+      continue;
+    case DimExpr::Kind::Add:
+      result = Size{ShapedType::kDynamic, add(left, right)};
+      continue;
+    case DimExpr::Kind::FloorDiv: { // of what is not negative by what is not 0, where both roundings are one
+      std::optional<int64_t> low = context.bounds(expression.operands()[0]).low, least = context.bounds(operand).low;
+      if (!low || *low < 0 || !least || *least < 1)
+        return std::nullopt;
+      result = Size{ShapedType::kDynamic, div(left, right)};
+      continue;
+    }
+    default:
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
 Value GraphBuilder::shapeTensor(ArrayRef<Size> sizes) {
   if (sizes.empty())
     return ints({});

@@ -118,24 +118,55 @@ static LogicalResult importShape(OpImport &n) {
   return n.out(start == 0 && end == rank ? shape : n.slice(shape, 0, start, end));
 }
 
-/// The size that -1 stands for, if the sizes of `value` that are left after those of the result are cancelled make a
-/// number.
-static std::optional<int64_t> solveForSize(OpImport &n, Value value, ArrayRef<DimExpr> others) {
-  Dims factors = n.symbolicSizes(value);
-  int64_t numerator = 1, denominator = 1;
-  for (DimExpr other : others) {
-    auto *same = other.isConstant() ? factors.end() : llvm::find(factors, other);
-    if (same != factors.end())
-      factors.erase(same);
-    else if (!other.isConstant() || __builtin_mul_overflow(denominator, other.constant(), &denominator))
-      return std::nullopt;
+namespace {
+/// A product of sizes: a number and what is known at run time only.
+struct Factors {
+  int64_t number = 1;
+  Dims open;
+};
+} // namespace
+
+/// Nothing where the number is too large.
+static std::optional<Factors> factorsOf(ArrayRef<DimExpr> sizes) {
+  Factors result;
+  for (DimExpr size : sizes) {
+    bool isProduct = size.kind() == DimExpr::Kind::Mul;
+    for (DimExpr factor : isProduct ? size.operands() : ArrayRef(size)) {
+      if (!factor.isConstant())
+        result.open.push_back(factor);
+      else if (__builtin_mul_overflow(result.number, factor.constant(), &result.number))
+        return std::nullopt;
+    }
   }
-  for (DimExpr factor : factors)
-    if (!factor.isConstant() || __builtin_mul_overflow(numerator, factor.constant(), &numerator))
-      return std::nullopt;
-  if (denominator <= 0 || numerator % denominator != 0)
+  return result;
+}
+
+/// The size that -1 stands for: the sizes of `value` that are left after those of the result are cancelled. Where a
+/// cancelled one is 0 at run time, there is no element, and the size may be any. Nothing where sizes of the result
+/// remain.
+static std::optional<Size> solveForSize(OpImport &n, Value value, ArrayRef<DimExpr> others) {
+  Dims own = n.symbolicSizes(value);
+  std::optional<Factors> left = factorsOf(own), cancelled = factorsOf(others);
+  if (!left || !cancelled)
     return std::nullopt;
-  return numerator / denominator;
+  for (DimExpr factor : cancelled->open) {
+    auto *same = llvm::find(left->open, factor);
+    if (same == left->open.end())
+      return std::nullopt;
+    left->open.erase(same);
+  }
+  if (cancelled->number <= 0 || left->number % cancelled->number != 0)
+    return std::nullopt;
+  Size result = n.fixed(left->number / cancelled->number);
+  for (DimExpr factor : left->open) {
+    // An axis that is the operand's is read from it, as whoever wrote the graph would.
+    auto *axis = llvm::find(own, factor);
+    std::optional<Size> size = axis != own.end() ? n.sizeOf(value, axis - own.begin()) : n.sizeOf(factor);
+    if (!size)
+      return std::nullopt;
+    result = n.times(result, *size);
+  }
+  return result;
 }
 
 /// Entries of `target` may be -1 or 0 at run time, so the graph works out what they stand for.
@@ -165,8 +196,8 @@ static LogicalResult reshapeAtRunTime(OpImport &n, Value x, Value target, ArrayR
 static FailureOr<Size> inferSize(OpImport &n, Value x, ArrayRef<int64_t> target, size_t inferred, ArrayRef<Size> sizes,
                                  const Dims &expressions) {
   if (llvm::all_of(expressions, [](DimExpr expression) { return bool(expression); }))
-    if (std::optional<int64_t> solved = solveForSize(n, x, expressions))
-      return n.fixed(*solved);
+    if (std::optional<Size> solved = solveForSize(n, x, expressions))
+      return *solved;
   Size product = n.fixed(1);
   for (auto [k, size] : llvm::enumerate(sizes))
     if (k != inferred)
