@@ -68,8 +68,10 @@ private:
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   int64_t constantOr(DimExpr expr, int64_t otherwise) { return cpu::constantOr(dims, expr, otherwise); }
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
-  /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
-  void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+  void emitOpenPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
+  /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group. `number` is that of the
+  /// tile among those of its block, where it does not follow from the place.
+  void emitTile(int64_t high, int64_t wide, Value row, Value pixel, Value number = {});
   bool computesOnce();
   Value numberOfTile(Value row, Value pixel, Value begin);
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
@@ -551,7 +553,7 @@ void ConvolutionEmitter::inParts(llvm::function_ref<void()> walkTiles) {
   walk(0);
 }
 
-void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
+void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel, Value number) {
   PixelTile at{high, wide, row, pixel};
   for (int64_t r = 0; r < high; ++r)
     at.rowBases.push_back(rowBase(add(row, fn.index(r)), pixel));
@@ -562,7 +564,8 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   Value isLast; // part
   if (parts) {
     isLast = part.isLast(fn, axes);
-    part.place = add(partPlaces, mul(numberOfTile(row, pixel, blockBegin), fn.index(parts.placeElements)));
+    number = number ? number : numberOfTile(row, pixel, blockBegin);
+    part.place = add(partPlaces, mul(number, fn.index(parts.placeElements)));
   } else {
     std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, filterRows() * runs.count * runs.length, runs.step, 1);
   }
@@ -608,23 +611,35 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
     fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
     return;
   }
-  Value size = fn.materialize(shape.outWidth);
-  Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, fn.index(wide));
-  auto wholeTiles = [&] {
-    Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
-    fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
-  };
-  fn.branch(enough, wholeTiles, [&] {
-    Value x = begin;
-    for (int64_t step : {8, 4, 2, 1}) {
-      if (step >= wide)
-        continue;
-      Value left = arith::SubIOp::create(b, end, x);
-      Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
-      fn.loop(x, stop, step, [&](Value at) { emitTile(high, step, row, at); });
-      x = stop;
+  emitOpenPixels(high, wide, row, begin, end);
+}
+
+/// The same for a row of any size: its last pixels are a tile of the least size that holds them, which reaches back
+/// where the row is long enough, else several.
+void ConvolutionEmitter::emitOpenPixels(int64_t high, int64_t wide, Value row, Value begin, Value end) {
+  // With fewer sums the units wait for results, so that a smaller tile takes as long.
+  constexpr int64_t fewestSums = 8;
+  int64_t fewest = llvm::divideCeil(fewestSums, vectors);
+  SmallVector<int64_t> sizes{wide};
+  llvm::copy_if(ArrayRef<int64_t>{8, 4, 2, 1}, std::back_inserter(sizes), [&](int64_t size) { return size < wide; });
+  Value rowSize = fn.materialize(shape.outWidth), x = begin, number = fn.index(0);
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    Value left = arith::SubIOp::create(b, end, x), tileSize = fn.index(size);
+    Value count = arith::DivUIOp::create(b, left, tileSize);
+    if (size > 1) {
+      Value rest = arith::RemUIOp::create(b, left, tileSize), least = fn.index(size <= fewest ? 0 : sizes[i + 1]);
+      Value reaches = arith::AndIOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, least),
+                                            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowSize, tileSize));
+      count = add(count, arith::SelectOp::create(b, reaches, fn.index(1), fn.index(0)));
     }
-  });
+    Value lastStart = arith::SubIOp::create(b, rowSize, tileSize);
+    fn.loop(fn.index(0), count, 1, [&, size = size](Value k) {
+      Value at = arith::MinSIOp::create(b, add(x, mul(k, tileSize)), lastStart);
+      emitTile(high, size, row, at, add(number, k));
+    });
+    x = arith::MinSIOp::create(b, end, add(x, mul(count, tileSize)));
+    number = add(number, count);
+  }
 }
 
 /// Whether no tile reaches back over results of the one before it, which may lie where an operand of what follows the
