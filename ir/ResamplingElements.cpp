@@ -183,7 +183,7 @@ public:
 
   /// True when every position reads the element at the same index.
   bool isCopied() const {
-    if (scaleStatic != 1 || (op.getScales() && op.getSizes()))
+    if ((scaleStatic ? scaleStatic != 1 : !keepsOpenSize()) || (op.getScales() && op.getSizes()))
       return false;
     if (op.getCoordinates() == CoordinateMode::tf_half_pixel_for_nn)
       return false;
@@ -256,12 +256,12 @@ public:
   }
 
 private:
+  /// Sizes that are known to be equal are one value.
+  bool keepsOpenSize() const { return !op.getScales() && size() == r.e.size(op.getResult(), axis); }
   Value read(Value list, int64_t i) const { return r.widen(r.e.load(list, {r.e.constant(i)})); }
   Value resized() const {
     if (!ShapedType::isDynamic(resizedStatic))
       return r.number(static_cast<double>(resizedStatic));
-    if (op.getSizes())
-      return buildConvert(r.e.b, r.e.loc, r.e.load(op.getSizes(), {r.e.constant(axis)}), r.e.b.getI64Type(), r.f64);
     return r.fromIndex(r.e.size(op.getResult(), axis));
   }
   Value scale() const {

@@ -172,6 +172,17 @@ void Turn::shorten(ShapeAnalysis &shapes, Value value) {
   isShortening = false;
 }
 
+/// True where a symbol of `expr` is of a value inside of `op`, where alone it means something.
+static bool dependsOnRegion(DimContext &ctx, DimExpr expr, Operation *op) {
+  bool depends = false;
+  DimContext::forEachSymbol(expr, [&](unsigned symbol) {
+    Value source = ctx.source(symbol).value;
+    Operation *around = source ? source.getParentBlock()->getParentOp() : nullptr; // none: a named size
+    depends |= around && op->isAncestor(around);
+  });
+  return depends;
+}
+
 Dims ShapeAnalysis::compute(Value value) {
   Turn turn;
   Turn::shorten(*this, value);
@@ -186,20 +197,11 @@ Dims ShapeAnalysis::compute(Value value) {
     return {};
   SmallVector<Dims> results = symbolic.resultDims(*this);
   assert(results.size() == op->getNumResults() && "resultDims returns one list per result");
-  // Inside of a region a symbol means something only there.
   if (op->getNumRegions() != 0)
     for (Dims &sizes : results)
-      for (DimExpr &size : sizes) {
-        bool escapes = false;
-        if (size)
-          DimContext::forEachSymbol(size, [&](unsigned symbol) {
-            Value source = ctx.source(symbol).value;
-            Operation *around = source ? source.getParentBlock()->getParentOp() : nullptr; // none: a named size
-            escapes |= around && op->isAncestor(around);
-          });
-        if (escapes)
+      for (DimExpr &size : sizes)
+        if (size && dependsOnRegion(ctx, size, op))
           size = DimExpr();
-      }
   return results[cast<OpResult>(value).getResultNumber()];
 }
 
@@ -437,6 +439,15 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
     return elements;
   if (isComputed(op))
     return computedContents(op);
+  if (auto kernel = dyn_cast<KernelOp>(op)) {
+    Value yielded = kernel.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+    std::optional<Dims> elements = elementsOf(yielded);
+    if (elements)
+      for (DimExpr &element : *elements)
+        if (element && dependsOnRegion(ctx, element, op))
+          element = DimExpr();
+    return elements;
+  }
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return elementsOf(reshape.getOperand());
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {

@@ -19,6 +19,7 @@
 #include "passes/ChannelsLast.h"
 #include "passes/Passes.h"
 #include "passes/ReshapeAfterPointwise.h"
+#include "passes/SizeTables.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -304,7 +305,6 @@ struct SinkThroughSlice : OpRewritePattern<SliceOp> {
   }
 };
 
-/// Resize with constant scales, sizes, or both.
 struct SinkThroughResize : OpRewritePattern<ResizeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ResizeOp op, PatternRewriter &b) const override {
@@ -312,25 +312,13 @@ struct SinkThroughResize : OpRewritePattern<ResizeOp> {
     if (!found || op.getRoi())
       return b.notifyMatchFailure(op, "the operand is not transposed, or a region is read");
     SmallVector<int64_t> first(found.getPermutation()), last = inversePermutation(first);
-    SmallVector<std::pair<Value, HostTensor>> tables;
+    SmallVector<Value> operands = {found.getOperand()};
     for (Value table : {Value(op.getScales()), Value(op.getSizes())}) {
       if (!table)
         continue;
-      std::optional<HostTensor> given = constantTensor(table);
-      if (!given)
-        return b.notifyMatchFailure(op, "sizes are known only at run time");
-      HostTensor moved(given->elementType(), given->shape());
-      for (auto [k, axis] : llvm::enumerate(last)) {
-        if (given->isFloat())
-          moved.setFloat(k, given->getFloat(axis));
-        else
-          moved.setInt(k, given->getInt(axis));
-      }
-      tables.emplace_back(table, std::move(moved));
+      auto moved = llvm::map_to_vector(last, [&](int64_t axis) { return entryOf(b, table, axis); });
+      operands.push_back(tableOf(b, table.getLoc(), cast<RankedTensorType>(table.getType()).getElementType(), moved));
     }
-    SmallVector<Value> operands = {found.getOperand()};
-    for (auto &[table, moved] : tables)
-      operands.push_back(ConstantOp::create(b, table.getLoc(), table.getType(), moved.toAttr()));
     Operation *copy = cloneWith(b, op, operands, permuteType(op.getType(), last));
     b.replaceOp(op, transpose(b, op.getLoc(), copy->getResult(0), first));
     return success();

@@ -87,7 +87,7 @@ def SeparatePhases : Sinter_FunctionPass<"sinter-separate-phases"> {
 def SplitResizes : Sinter_FunctionPass<"sinter-split-resizes"> {
   let summary = "images that grow along several axes, one axis at a time";
   let description = [{
-    Requires: static sizes, where it is to find anything.  Ensures: no linear or cubic resize of f32 or f64 that makes twice as many elements along other
+    Open sizes count as those that images often have.  Ensures: no linear or cubic resize of f32 or f64 that makes twice as many elements along other
     axes resizes the last one, too, and no resize that makes twice as many elements is transposed by the only op that reads it. Not where a module has devices.
     (* example test/passes/split-resizes.mlir *)
   }];
@@ -106,7 +106,7 @@ def SplitProducts : Sinter_FunctionPass<"sinter-split-products"> {
 def SinkResizes : Sinter_FunctionPass<"sinter-sink-resizes"> {
   let summary = "convolutions of one tap before what makes their input larger";
   let description = [{
-    Requires: static sizes and constant filters, where it is to find anything.  Ensures: no float convolution of one tap reads channels that a resize
+    Requires: constant filters, where it is to find anything. Open sizes count as those that images often have.  Ensures: no float convolution of one tap reads channels that a resize
     has made more than twice as many elements of: sums over these are resized instead. Not where a module has devices.
     (* example test/passes/sink-resizes.mlir *)
   }];

@@ -14,6 +14,7 @@
 #include "passes/Devices.h"
 #include "passes/HoistPointwise.h"
 #include "passes/Passes.h"
+#include "passes/SizeTables.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -31,13 +32,14 @@ static ResizeOp shrinkingResize(ConvolutionOp op, Value part) {
   auto resize = part.getDefiningOp<ResizeOp>();
   if (!resize || resize.getRoi() || resize.getMode() == ResizeMode::cubic)
     return nullptr;
-  RankedTensorType from = tensorTypeOf(resize.getOperand()), to = resize.getType();
+  DimContext context;
+  ShapeAnalysis sizes(context);
+  Dims from = sizes.dims(resize.getOperand()), to = sizes.dims(resize.getResult());
   int64_t channels = channelAxis(op);
-  if (!from.hasStaticShape() || !to.hasStaticShape() || from.getDimSize(0) != to.getDimSize(0) ||
-      from.getDimSize(channels) != to.getDimSize(channels))
+  if (from[0] != to[0] || from[channels] != to[channels] || !to[channels].isConstant())
     return nullptr;
-  bool isFewer = 2 * from.getNumElements() <= to.getNumElements();
-  return isFewer && op.getType().getDimSize(channels) <= to.getDimSize(channels) ? resize : ResizeOp();
+  bool isFewer = 2 * typicalElements(context, from) <= typicalElements(context, to);
+  return isFewer && op.getType().getDimSize(channels) <= to[channels].constant() ? resize : ResizeOp();
 }
 
 namespace {
@@ -51,12 +53,14 @@ struct ConvolveBeforeResize : OpRewritePattern<ConvolutionOp> {
     auto hasElement = [&](Value value) { return tensorTypeOf(value).getElementType() == element; };
     if (!isa<Float32Type, Float64Type>(element) || !hasElement(op.getInput()) || !hasElement(op.getFilter()))
       return b.notifyMatchFailure(op, "sums would be rounded to a narrow type");
-    if (!hasOneTap(op) || !op.getType().hasStaticShape() || !matchPattern(op.getFilter(), m_Constant()))
-      return b.notifyMatchFailure(op, "is no convolution of one constant tap, or sizes are known at run time only");
+    if (!hasOneTap(op) || !matchPattern(op.getFilter(), m_Constant()))
+      return b.notifyMatchFailure(op, "is no convolution of one constant tap");
     auto joined = op.getInput().getDefiningOp<ConcatenateOp>();
     if (joined && static_cast<int64_t>(joined.getAxis()) != channelAxis(op))
       return b.notifyMatchFailure(op, "joins no channels");
     SmallVector<Value> parts = joined ? SmallVector<Value>(joined.getOperands()) : SmallVector<Value>{op.getInput()};
+    if (llvm::any_of(parts, [&](Value part) { return tensorTypeOf(part).isDynamicDim(channelAxis(op)); }))
+      return b.notifyMatchFailure(op, "numbers of channels are known at run time only");
     if (llvm::none_of(parts, [&](Value part) { return shrinkingResize(op, part); }))
       return b.notifyMatchFailure(op, "nothing is made larger");
 
@@ -115,13 +119,13 @@ private:
     sizes[channelAxis(op)] = op.getType().getDimSize(channelAxis(op));
     copy.getResult().setType(resize.getType().clone(sizes));
     if (Value given = resize.getSizes()) {
-      Type type = tensorTypeOf(given).getElementType();
-      SmallVector<Attribute> numbers;
-      for (int64_t size : sizes)
-        numbers.push_back(b.getIntegerAttr(type, size));
-      Value known =
-          ConstantOp::create(b, given.getLoc(), given.getType(), DenseElementsAttr::get(tensorTypeOf(given), numbers));
-      copy.getSizesMutable().assign(known);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(copy);
+      auto number = [&](int64_t size) { return b.getIntegerAttr(tensorTypeOf(given).getElementType(), size); };
+      SmallVector<OpFoldResult> entries;
+      for (auto [axis, size] : llvm::enumerate(sizes))
+        entries.push_back(ShapedType::isDynamic(size) ? entryOf(b, given, axis) : OpFoldResult(number(size)));
+      copy.getSizesMutable().assign(tableOf(b, given.getLoc(), tensorTypeOf(given).getElementType(), entries));
     }
     return copy.getResult();
   }

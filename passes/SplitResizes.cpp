@@ -15,6 +15,7 @@
 #include "ir/Shape.h"
 #include "passes/Devices.h"
 #include "passes/Passes.h"
+#include "passes/SizeTables.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -30,48 +31,63 @@ namespace sinter {
 constexpr int64_t kLeastGrowth = 2;
 
 namespace {
-/// What decides along which axes a resize of known sizes moves elements, and how far.
+/// What decides along which axes a resize moves elements, and how far.
 struct ResizePlan {
+  DimContext context;
+  ShapeAnalysis sizes{context};
   SmallVector<double> scales; // those given, or empty
-  SmallVector<int64_t> from, to;
+  Dims from, to;
 
+  /// Nothing with the reason in `refusal` where axes depend on each other.
+  LogicalResult find(ResizeOp op, std::string &refusal);
   bool resizes(int64_t axis) const { return scales.empty() ? from[axis] != to[axis] : scales[axis] != 1; }
+  bool grows(ArrayRef<DimExpr> before) {
+    return typicalElements(context, to) >= kLeastGrowth * typicalElements(context, before);
+  }
 };
 } // namespace
 
-/// Null with the reason in `refusal` where axes depend on each other, or sizes are not known.
-static std::optional<ResizePlan> planOf(ResizeOp op, std::string &refusal) {
-  auto from = cast<RankedTensorType>(op.getOperand().getType()), to = cast<RankedTensorType>(op.getType());
-  std::optional<ResizePlan> plan;
-  std::optional<SmallVector<double>> scales = constantFloats(op.getScales());
+LogicalResult ResizePlan::find(ResizeOp op, std::string &refusal) {
+  std::optional<SmallVector<double>> given = constantFloats(op.getScales());
   if (hasDevices(op))
     refusal = "a device may run it, where one kernel is not known to be slower";
-  else if (!from.hasStaticShape() || !to.hasStaticShape() || (op.getScales() && (op.getSizes() || !scales)))
-    refusal = "sizes or scales are not known";
+  else if (op.getScales() && (op.getSizes() || !given))
+    refusal = "scales are not known";
   else if (op.getRoi() || op.getCoordinates() == CoordinateMode::tf_half_pixel_for_nn)
     refusal = "positions along axes of the same size are computed, too";
-  else
-    plan = ResizePlan{scales.value_or(SmallVector<double>()), SmallVector<int64_t>(from.getShape()),
-                      SmallVector<int64_t>(to.getShape())};
-  return plan;
+  else {
+    scales = given.value_or(SmallVector<double>());
+    from = sizes.dims(op.getOperand());
+    to = sizes.dims(op.getResult());
+    return success();
+  }
+  return failure();
 }
 
-/// `op` of another operand, to the sizes or by the scales that are given for its axes.
-static Value resizeTo(PatternRewriter &b, ResizeOp op, Value operand, const ResizePlan &plan) {
+/// The sizes or scales that a resize is given, by axis.
+static SmallVector<OpFoldResult> entriesOf(PatternRewriter &b, ResizeOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  Value table = op.getSizes() ? op.getSizes() : op.getScales();
+  SmallVector<OpFoldResult> entries;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    bool isKnown = op.getSizes() && !type.isDynamicDim(axis);
+    entries.push_back(isKnown ? OpFoldResult(b.getI64IntegerAttr(type.getDimSize(axis))) : entryOf(b, table, axis));
+  }
+  return entries;
+}
+
+/// `op` of another operand, to `shape`, by the entries of a table like its own.
+static Value resizeTo(PatternRewriter &b, ResizeOp op, Value operand, ArrayRef<OpFoldResult> entries,
+                      ArrayRef<int64_t> shape) {
   ResizeOp copy = op.clone();
   b.insert(copy);
   copy.getOperandMutable().assign(operand);
-  if (plan.scales.empty()) {
-    auto type = RankedTensorType::get({static_cast<int64_t>(plan.to.size())}, b.getI64Type());
-    copy.getSizesMutable().assign(
-        ConstantOp::create(b, op.getLoc(), type, DenseElementsAttr::get(type, ArrayRef(plan.to))));
-  } else {
-    auto type = RankedTensorType::get({static_cast<int64_t>(plan.scales.size())}, b.getF32Type());
-    SmallVector<float> scales(plan.scales.begin(), plan.scales.end());
-    copy.getScalesMutable().assign(
-        ConstantOp::create(b, op.getLoc(), type, DenseElementsAttr::get(type, ArrayRef(scales))));
-  }
-  copy.getResult().setType(cast<RankedTensorType>(op.getType()).clone(plan.to));
+  MutableOperandRange table = op.getSizes() ? copy.getSizesMutable() : copy.getScalesMutable();
+  Type element = getElementTypeOrSelf(op.getSizes() ? op.getSizes() : op.getScales());
+  b.setInsertionPoint(copy);
+  table.assign(tableOf(b, op.getLoc(), element, entries));
+  b.setInsertionPointAfter(copy);
+  copy.getResult().setType(cast<RankedTensorType>(op.getType()).clone(shape));
   return copy;
 }
 
@@ -84,25 +100,24 @@ struct TransposeBeforeResize : OpRewritePattern<TransposeOp> {
     if (!resize || !resize->hasOneUse())
       return b.notifyMatchFailure(op, "it moves no resized image, or others read that as it lies");
     std::string refusal;
-    std::optional<ResizePlan> plan = planOf(resize, refusal);
-    if (!plan)
+    ResizePlan plan;
+    if (failed(plan.find(resize, refusal)))
       return b.notifyMatchFailure(op, refusal);
-    if (ShapedType::getNumElements(plan->to) < kLeastGrowth * ShapedType::getNumElements(plan->from))
+    if (!plan.grows(plan.from))
       return b.notifyMatchFailure(op, "there are not many fewer elements before");
-    ResizePlan moved;
     int64_t last = -1; // of the resized axes, whose order is that of the sums
     for (int64_t axis : op.getPermutation()) {
-      if (plan->resizes(axis)) {
-        if (axis < last)
-          return b.notifyMatchFailure(op, "it sums along axes in another order");
-        last = axis;
-      }
-      moved.to.push_back(plan->to[axis]);
-      if (!plan->scales.empty())
-        moved.scales.push_back(plan->scales[axis]);
+      if (!plan.resizes(axis))
+        continue;
+      if (axis < last)
+        return b.notifyMatchFailure(op, "it sums along axes in another order");
+      last = axis;
     }
+    SmallVector<OpFoldResult> entries = entriesOf(b, resize), moved;
+    for (int64_t axis : op.getPermutation())
+      moved.push_back(entries[axis]);
     Value before = TransposeOp::create(b, op.getLoc(), resize.getOperand(), op.getPermutation());
-    b.replaceOp(op, resizeTo(b, resize, before, moved));
+    b.replaceOp(op, resizeTo(b, resize, before, moved, cast<RankedTensorType>(op.getType()).getShape()));
     b.eraseOp(resize);
     return success();
   }
@@ -115,23 +130,25 @@ struct SplitResize : OpRewritePattern<ResizeOp> {
     if (op.getMode() == ResizeMode::nearest || !(element.isF32() || element.isF64()))
       return b.notifyMatchFailure(op, "it weighs no elements, or not in their type");
     std::string refusal;
-    std::optional<ResizePlan> plan = planOf(op, refusal);
-    if (!plan)
+    ResizePlan plan;
+    if (failed(plan.find(op, refusal)))
       return b.notifyMatchFailure(op, refusal);
-    auto last = static_cast<int64_t>(plan->to.size()) - 1;
-    if (last < 0 || !plan->resizes(last))
+    auto last = static_cast<int64_t>(plan.to.size()) - 1;
+    if (last < 0 || !plan.resizes(last))
       return b.notifyMatchFailure(op, "neighbours of a result are neighbours of what it reads");
-    ResizePlan line = *plan, rest = *plan;
-    for (int64_t axis = 0; axis < last; ++axis) {
-      line.to[axis] = plan->from[axis];
-      if (!line.scales.empty())
-        line.scales[axis] = 1;
-    }
-    if (!rest.scales.empty())
-      rest.scales[last] = 1;
-    if (ShapedType::getNumElements(plan->to) < kLeastGrowth * ShapedType::getNumElements(line.to))
+    Dims between = plan.from;
+    between[last] = plan.to[last];
+    if (!plan.grows(between))
       return b.notifyMatchFailure(op, "what lies in between has about as many elements");
-    b.replaceOp(op, resizeTo(b, op, resizeTo(b, op, op.getOperand(), line), rest));
+    SmallVector<OpFoldResult> line = entriesOf(b, op), rest = line;
+    SmallVector<int64_t> shape(cast<RankedTensorType>(op.getOperand().getType()).getShape());
+    shape[last] = cast<RankedTensorType>(op.getType()).getDimSize(last);
+    for (int64_t axis = 0; axis < last; ++axis)
+      line[axis] = op.getSizes() ? sizeEntry(b, op.getOperand(), axis) : OpFoldResult(b.getF32FloatAttr(1));
+    if (!op.getSizes())
+      rest[last] = b.getF32FloatAttr(1);
+    Value lines = resizeTo(b, op, op.getOperand(), line, shape);
+    b.replaceOp(op, resizeTo(b, op, lines, rest, cast<RankedTensorType>(op.getType()).getShape()));
     return success();
   }
 };

@@ -50,3 +50,16 @@ func.func @same_sizes(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32> {
   %0 = sinter.resize %x sizes(%sizes) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<1x2x4x4xf32>, tensor<4xi64>) -> tensor<1x2x4x4xf32>
   return %0 : tensor<1x2x4x4xf32>
 }
+
+// Sizes that only running tells: the channels are the filter's, the others are given.
+// CHECK-LABEL: @open
+// CHECK: %[[A:.*]] = sinter.convolution %arg0, %{{.*}} -> tensor<?x2x?x?xf32>
+// CHECK: %[[R:.*]] = sinter.resize %[[A]] scales(%{{.*}}) {{.*}} -> tensor<?x2x?x?xf32>
+// CHECK: return %[[R]]
+func.func @open(%small: tensor<?x4x?x?xf32>) -> tensor<?x2x?x?xf32> {
+  %f = sinter.constant dense<1.0> : tensor<2x4x1x1xf32>
+  %scales = sinter.constant dense<[1.0, 1.0, 2.0, 2.0]> : tensor<4xf32>
+  %0 = sinter.resize %small scales(%scales) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<?x4x?x?xf32>, tensor<4xf32>) -> tensor<?x4x?x?xf32>
+  %1 = sinter.convolution %0, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<?x4x?x?xf32>, tensor<2x4x1x1xf32>) -> tensor<?x2x?x?xf32>
+  return %1 : tensor<?x2x?x?xf32>
+}

@@ -63,3 +63,18 @@ func.func @whole(%x: tensor<8x8xf32>, %h: tensor<8x8xf16>, %c: tensor<4x4x16xf32
   %3 = sinter.resize %c sizes(%u) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<4x4x16xf32>, tensor<3xi64>) -> tensor<8x8x16xf32>
   return %0, %1, %2, %3 : tensor<4x16xf32>, tensor<16x16xf16>, tensor<16x16xf32>, tensor<8x8x16xf32>
 }
+
+// Sizes that only running tells count as those of images: what grows by a scale does, and so does what is given large sizes of its own.
+// CHECK-LABEL: @open
+// CHECK: %[[ONE:.*]] = sinter.constant dense<[1.000000e+00, 1.000000e+00, 4.000000e+00]>
+// CHECK: %[[LINES:.*]] = sinter.resize %arg0 scales(%{{.*}}) {{.*}} -> tensor<3x?x?xf32>
+// CHECK: sinter.resize %[[LINES]] scales(%{{.*}}) {{.*}} -> tensor<3x?x?xf32>
+// CHECK: %[[LINE:.*]] = sinter.concatenate %{{[^,]*}}, %{{[^,]*}} {axis = 0 : i64}
+// CHECK: %[[BY_SIZES:.*]] = sinter.resize %arg1 sizes(%[[LINE]]) {{.*}} -> tensor<3x8x?xf32>
+// CHECK: sinter.resize %[[BY_SIZES]] sizes(%{{.*}}) {{.*}} -> tensor<3x?x?xf32>
+func.func @open(%x: tensor<3x?x?xf32>, %y: tensor<3x8x8xf32>, %s: tensor<3xi64>) -> (tensor<3x?x?xf32>, tensor<3x?x?xf32>) {
+  %f = sinter.constant dense<[1.0, 4.0, 4.0]> : tensor<3xf32>
+  %0 = sinter.resize %x scales(%f) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<3x?x?xf32>, tensor<3xf32>) -> tensor<3x?x?xf32>
+  %1 = sinter.resize %y sizes(%s) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<3x8x8xf32>, tensor<3xi64>) -> tensor<3x?x?xf32>
+  return %0, %1 : tensor<3x?x?xf32>, tensor<3x?x?xf32>
+}
