@@ -50,6 +50,19 @@ LogicalResult CpuBackend::settle(schedule::KernelSpec &spec, Refused refused) {
   return settleSchedule(ours(spec), refused);
 }
 
+void EmittedKernel::estimate(KernelSpec &spec, DimExpr work, double ns) {
+  DimContext &dims = spec.dims;
+  work = dims.resolve(work);
+  if (work.isConstant()) {
+    estimatedNs = ns * static_cast<double>(work.constant());
+    return;
+  }
+  constexpr int64_t parts = 1 << 20; // of a nanosecond
+  auto perUnit = std::max<int64_t>(1, std::llround(ns * parts));
+  auto start = static_cast<int64_t>(spec.costs().inlineNs * parts);
+  forks = dims.floorDiv(dims.mul(work, dims.constant(perUnit)), dims.constant(start));
+}
+
 bool CpuBackend::takesStrides(schedule::KernelSpec &spec) {
   return findEmitter(spec.schedule().getEmitter())->takesStrides;
 }

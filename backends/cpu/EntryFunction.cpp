@@ -321,8 +321,19 @@ Value EntryFunction::addressOf(StringRef kernel) {
   return LLVM::AddressOfOp::create(b, ptrType, kernel);
 }
 
-void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted) {
+void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted, Value forks) {
   Value address = addressOf(kernel);
+  if (forks && counted.empty()) {
+    Block *here = newBlock(), *elsewhere = newBlock(), *done = newBlock();
+    branch(compare(LLVM::ICmpPredicate::eq, forks, i64(0)), here, {}, elsewhere, {});
+    enter(here);
+    call(kernel, {ctx, args, i64(0), chunks});
+    branch(done);
+    enter(elsewhere);
+    launch(kernel, args, chunks, counted);
+    branch(done);
+    return enter(done);
+  }
   Value result = counted.empty()
                      ? call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks})
                      : call(offsetof(sinter_context, measure), i32Type, {text(counted), address, args, chunks});

@@ -72,8 +72,9 @@ public:
   /// Records the error and returns.
   void fail(int32_t code, llvm::StringRef message, mlir::Value a, mlir::Value b);
   /// A call of a kernel's wrapper over `chunks` chunks through `parallel`, or counted under a name through `measure`;
-  /// returns early on failure.
-  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, llvm::StringRef counted = {});
+  /// returns early on failure. `forks`: the wrapper is called at once where that is 0.
+  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, llvm::StringRef counted = {},
+              mlir::Value forks = {});
   /// `launch` once for each of `steps` steps, whose number is at `step`, one of the words at `args`.
   void repeat(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, mlir::Value step, mlir::Value steps);
   /// A call of a kernel by its own arguments on this thread; returns early on failure.

@@ -36,6 +36,9 @@ public:
 struct EmittedKernel : schedule::KernelTraits {
   mlir::func::FuncOp function;
   bool usesTiles = false; // of matrix units (emit/Tiles.h)
+
+  /// Says how long a launch takes: so many nanoseconds for each unit of `work`, whether the sizes are known or not.
+  void estimate(KernelSpec &spec, DimExpr work, double ns);
 };
 
 } // namespace sinter::cpu

@@ -184,7 +184,7 @@ void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
   std::string counted = names ? names->lookup(op.getKernel()) : std::string();
   int64_t stepAt = 8 * static_cast<int64_t>(arguments.size());
   if (!steps)
-    return fn.launch(op.getKernel(), to, chunks, counted);
+    return fn.launch(op.getKernel(), to, chunks, counted, op.getForks() ? get(op.getForks()) : Value());
   if (counted.empty())
     return fn.repeat(op.getKernel(), to, chunks, fn.offset(to, stepAt), steps);
   fn.loop(steps, [&](Value step) {

@@ -166,9 +166,11 @@ LogicalResult LaunchOp::verify() {
     if (auto buffer = dyn_cast<BufferType>(argument.getType()); buffer && buffer.getMemory() != getBackendAttr())
       return emitOpError("requires buffers in the memory of its back end (")
              << (getBackend() ? *getBackend() : "the host") << "), got " << buffer;
-  if (getBackend() && (getRunsInline() || getSteps())) // C3
-    return emitOpError("requires the host for '")
-           << (getSteps() ? "steps" : "inline") << "', got '" << *getBackend() << "'";
+  if (getBackend() && (getRunsInline() || getForks() || getSteps())) // C3
+    return emitOpError("requires the host for '") << (getSteps()   ? "steps"
+                                                      : getForks() ? "forks"
+                                                                   : "inline")
+                                                  << "', got '" << *getBackend() << "'";
   return success();
 }
 

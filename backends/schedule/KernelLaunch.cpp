@@ -77,6 +77,9 @@ FailureOr<KernelLaunch> schedule::describeLaunch(KernelOp kernel, KernelSpec &sp
   launch.traits.chunks = toOuter(traits.chunks);
   launch.traits.steps = toOuter(traits.steps);
   launch.traits.workspaceBytes = toOuter(traits.workspaceBytes);
+  bool wasMissing = missing;
+  launch.traits.forks = toOuter(traits.forks); // no need
+  missing = wasMissing;
   if (traits.writesSizes)
     for (auto [i, capacity] : llvm::enumerate(launch.traits.capacity)) {
       capacity = toOuter(capacity);

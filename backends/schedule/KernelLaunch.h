@@ -81,6 +81,8 @@ struct KernelTraits {
   bool isBrief = false;
   /// About how many nanoseconds the whole launch takes on one core. Over static sizes only; 0 means unknown.
   double estimatedNs = 0;
+  /// Over open sizes: 0 where the launch is as short as `isShort` says. Null: unknown.
+  DimExpr forks;
   std::optional<RowWalk> walk;
 };
 
@@ -90,7 +92,7 @@ struct KernelLaunch {
   std::string kernel;
   /// The back end that runs it; empty for the host's.
   std::string backend;
-  /// Of the code. Only `chunks`, `workspaceBytes` and `capacity` are over the symbols of the function around.
+  /// Of the code. Only `chunks`, `workspaceBytes`, `capacity` and `forks` are over the symbols of the function around.
   KernelTraits traits;
   /// The value of each size argument; null where nothing is known before the launch.
   Dims symbols;

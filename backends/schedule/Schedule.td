@@ -281,6 +281,8 @@ def LaunchOp : Schedule_Op<"launch", [AttrSizedOperandSegments]> {
     short, or has so few chunks, that it runs on the calling thread. Fails with the kernel's status, and when the call
     was cancelled, but not after `commit`.
 
+    `forks` is 0 where sizes that only running tells make the kernel so short that it runs on the calling thread.
+
     `steps` runs all chunks so many times, each time after all chunks of the time before. The kernel then has one more
     argument, the last, which is the number of the step.
 
@@ -288,14 +290,14 @@ def LaunchOp : Schedule_Op<"launch", [AttrSizedOperandSegments]> {
     been handed over; a failure shows at the next `wait`. `ordered` launches run in the order of the text.
 
     * (C1) `writes` numbers buffers among the arguments, in ascending order. * (C2) All buffers are in the memory of the
-    back end that runs the kernel. * (C3) `inline` and `steps` are for the host alone.
+    back end that runs the kernel. * (C3) `inline`, `forks` and `steps` are for the host alone.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Schedule_Argument>:$arguments, Schedule_Size:$chunks,
-                       Optional<Schedule_Size>:$steps, DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline, UnitAttr:$ordered,
+                       Optional<Schedule_Size>:$forks, Optional<Schedule_Size>:$steps, DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline, UnitAttr:$ordered,
                        OptionalAttr<StrAttr>:$backend);
   let assemblyFormat = [{
     (`inline` $runs_inline^)? (`ordered` $ordered^)? $kernel (`on` $backend^)? `(` $arguments `)` `writes` $writes
-    `chunks` $chunks (`steps` $steps^)? attr-dict `:` type($arguments)
+    `chunks` $chunks (`forks` $forks^)? (`steps` $steps^)? attr-dict `:` type($arguments)
   }];
   let hasVerifier = 1;
 }

@@ -6,6 +6,7 @@
 #include "ir/Constants.h"
 #include "ir/External.h"
 #include "ir/Limits.h"
+#include "ir/Ranges.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "ir/Storage.h"
@@ -342,9 +343,29 @@ void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes, bool run
     settleCarries(function, sizes);
 }
 
+/// True where a launch reads far more of constants than of what other launches pass it, and for some time, as products
+/// with one row do: two threads then have twice the bandwidth, and little to pass each other.
+static bool streamsConstants(KernelOp kernel, const KernelTraits &traits) {
+  constexpr double leastNs = 8000;
+  constexpr int64_t times = 8;
+  auto bytesOf = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.hasStaticShape() ? saturatingMul(type.getNumElements(), byteWidth(type.getElementType()))
+                                 : std::numeric_limits<int64_t>::max();
+  };
+  int64_t constant = 0, passed = 0;
+  for (Value input : kernel.getInputs()) {
+    int64_t &of = input.getDefiningOp<ConstantOp>() ? constant : passed;
+    of = saturatingAdd(of, bytesOf(input));
+  }
+  for (Value result : kernel.getResults())
+    passed = saturatingAdd(passed, bytesOf(result));
+  return traits.estimatedNs >= leastNs && constant / times >= passed;
+}
+
 /// Where most launches of a function are brief, their threads wait and pass each other what they have just written more
-/// than they compute: all but long launches then stay on the calling thread. Launches whose time is unknown stay out of
-/// account, and few of them pass little on.
+/// than they compute: all but long launches, and those that read constants for the most part, then stay on the calling
+/// thread. Launches whose time is unknown stay out of account, and few of them pass little on.
 static void joinBriefLaunches(KernelLaunches &launches) {
   constexpr double briefNs = 16000, longNs = 64000;
   constexpr int64_t fewLaunches = 8;
@@ -363,7 +384,8 @@ static void joinBriefLaunches(KernelLaunches &launches) {
   if (count < fewLaunches || total >= briefNs * static_cast<double>(count))
     return;
   for (auto &[kernel, launch] : launches)
-    if (mayFork(launch) && launch.traits.estimatedNs < longNs)
+    if (mayFork(launch) && launch.traits.estimatedNs < longNs &&
+        !streamsConstants(cast<KernelOp>(kernel), launch.traits))
       launch.traits.isShort = true;
 }
 

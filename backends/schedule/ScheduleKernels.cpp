@@ -179,8 +179,9 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
     staged = stageOnHost(kernel, traits, values);
   bool isInline = launch.backend.empty() && (isOne || traits.isShort);
   Value steps = traits.steps ? s.materialize(traits.steps) : Value();
-  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), steps, writes, isInline, traits.isOrdered,
-                   launch.backend.empty() ? StringAttr() : s.b.getStringAttr(launch.backend));
+  Value forks = launch.backend.empty() && !isInline && traits.forks ? s.materialize(traits.forks) : Value();
+  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), forks, steps, writes, isInline,
+                   traits.isOrdered, launch.backend.empty() ? StringAttr() : s.b.getStringAttr(launch.backend));
   if (acquired)
     s.release(scratch);
   for (Value result : kernel.getResults())

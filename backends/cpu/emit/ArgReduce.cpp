@@ -198,9 +198,7 @@ EmittedKernel ArgReduceEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(units, dims.constant(perChunk));
-  DimExpr work = dims.resolve(dims.mul(dims.product(others), dims.constant(length)));
-  if (work.isConstant())
-    emitted.estimatedNs = static_cast<double>(work.constant()) / fn.spec.costs().windowTapsPerNs;
+  emitted.estimate(fn.spec, dims.mul(dims.product(others), dims.constant(length)), 1 / fn.spec.costs().windowTapsPerNs);
   return emitted;
 }
 

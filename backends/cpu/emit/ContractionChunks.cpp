@@ -258,8 +258,11 @@ EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes)
   if (plan.hasStrips() || plan.copiesRows || partials)
     emitted.workspaceBytes = workspaceBytes;
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
-  if (int64_t macs = constantOr(work, 0))
-    emitted.estimatedNs = static_cast<double>(macs) / macsPerNs(spec.costs(), form);
+  // With few rows the matrix is read for them alone.
+  double rate = macsPerNs(spec.costs(), form);
+  if (int64_t rows = constantOr(plan.rows, 0))
+    rate = std::min(rate, spec.costs().streamedMacsPerNs * static_cast<double>(rows));
+  emitted.estimate(spec, work, 1 / rate);
   return emitted;
 }
 

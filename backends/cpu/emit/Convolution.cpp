@@ -826,9 +826,8 @@ EmittedKernel ConvolutionEmitter::emit() {
   emitted.chunks = chunks;
   if (shape.needsCopy || parts)
     emitted.workspaceBytes = workspaceBytes;
-  if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
-    emitted.estimatedNs =
-        static_cast<double>(outputs) * shape.outDepth * shape.outChannels * taps / macsPerNs(fn.spec.costs(), product);
+  emitted.estimate(fn.spec, dims.mul(pixels(dims), dims.constant(shape.outChannels * taps)),
+                   1 / macsPerNs(fn.spec.costs(), product));
   if (groups == 1 && !panelsOutside)
     emitted.walk = walkOf(fn.spec, shape, blockLength, alongRow ? wide : high, columnTiles);
   return emitted;

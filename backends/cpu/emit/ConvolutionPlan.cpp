@@ -5,6 +5,7 @@
 #include "backends/cpu/emit/Tiles.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
+#include "ir/SizeArithmetic.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -33,6 +34,8 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   // The pixels of a tile would share cache sets.
   if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
     pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
+  if (!shape.images.isConstant())
+    openImages = shape.images;
   // A pointwise convolution walks all pixels as one row.
   if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy &&
       !skips) {
@@ -59,6 +62,22 @@ bool ConvolutionForm::canShareLast(int64_t lanes) const {
   int64_t vectors = llvm::divideCeil(groupOut, lanes);
   return !inPlace && !skips && !channelLanes &&
          cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
+}
+
+DimExpr ConvolutionForm::pixels(DimContext &dims) const {
+  DimExpr ofImage = dims.mul(dims.constant(shape.outDepth), dims.mul(shape.outHeight, shape.outWidth));
+  return dims.resolve(dims.mul(shape.images, ofImage));
+}
+
+std::optional<int64_t> ConvolutionForm::knownPixels(DimContext &dims) const {
+  DimExpr all = pixels(dims);
+  bool isKnown = true;
+  DimContext::forEachSymbol(all, [&](unsigned symbol) {
+    isKnown &= openImages && openImages.kind() == DimExpr::Kind::Symbol && openImages.symbol() == symbol;
+  });
+  if (!isKnown)
+    return std::nullopt;
+  return evaluateSize(dims, all, [](DimExpr) { return 1; });
 }
 
 int64_t ConvolutionForm::sumLength() const {
@@ -95,14 +114,13 @@ SmallVector<int64_t> ConvolutionForm::summedSizes(const FilterRuns &runs) const 
 }
 
 ConvolutionBlocks ConvolutionForm::blocksOf(DimContext &dims, const ConvolutionTile &tile, int64_t lanes,
-                                            int64_t chunk) const {
+                                            DimExpr chunk) const {
   ConvolutionBlocks blocks;
   DimExpr one = dims.constant(1);
   blocks.alongRow = constantOr(dims, shape.outHeight, ShapedType::kDynamic) == 1;
   DimExpr unit = blocks.alongRow ? dims.constant(tile.wide) : dims.mul(dims.constant(tile.high), shape.outWidth);
-  int64_t perResult = tileColumns(tile.vectors, lanes) * sumLength();
-  DimExpr units =
-      dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, chunk / perResult)), dims.max(unit, one)));
+  DimExpr perResult = dims.constant(tileColumns(tile.vectors, lanes) * sumLength());
+  DimExpr units = dims.max(one, dims.floorDiv(dims.max(one, dims.floorDiv(chunk, perResult)), dims.max(unit, one)));
   // Blocks of one size: threads would wait for a large one behind a small one.
   blocks.walked = blocks.alongRow ? shape.outWidth : shape.outHeight;
   DimExpr perUnit = dims.constant(blocks.alongRow ? tile.wide : tile.high);
@@ -148,11 +166,38 @@ FilterParts ConvolutionForm::filterParts(const Target &target, const Convolution
   return parts;
 }
 
+/// Multiply-adds of a chunk at least: it takes longer than waking a thread costs, and copies few rows that a neighbour
+/// copies, too.
+static DimExpr leastChunk(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
+  const CostModel &costs = spec.costs();
+  DimContext &dims = spec.dims;
+  const ConvolutionShape &shape = form.shape;
+  DimExpr least = dims.constant(static_cast<int64_t>(4 * costs.inlineNs * macsPerNs(costs, form.product)));
+  if (!shape.needsCopy)
+    return least;
+  int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
+  int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
+  int64_t ofPixels = rows * form.tileColumns(tile.vectors, lanes) * form.sumLength();
+  return dims.max(least, dims.mul(shape.outWidth, dims.constant(ofPixels)));
+}
+
+/// Multiply-adds of a chunk as the schedule has them; where the sizes are not known, of as many chunks as threads may
+/// share.
+static DimExpr chunkOf(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
+  DimContext &dims = spec.dims;
+  DimExpr most = dims.constant(spec.schedule().getChunk());
+  if (form.knownPixels(dims))
+    return most;
+  DimExpr all = dims.mul(form.pixels(dims), dims.constant(form.shape.outChannels * form.sumLength()));
+  DimExpr share = dims.floorDiv(all, dims.constant(spec.costs().parallelChunks));
+  return dims.min(most, dims.max(share, leastChunk(spec, form, tile, lanes)));
+}
+
 ScheduledConvolution::ScheduledConvolution(KernelSpec &spec, ConvolutionOp op)
     : ConvolutionForm(spec, op), lanes(spec.schedule().getLanes()), runs(filterRuns()) {
   ArrayRef<int64_t> numbers = spec.schedule().getTile();
   tile = {numbers[0], numbers[1], numbers[2]};
-  blocks = blocksOf(spec.dims, tile, lanes, spec.schedule().getChunk());
+  blocks = blocksOf(spec.dims, tile, lanes, chunkOf(spec, *this, tile, lanes));
   parts = filterParts(spec.target(), tile, lanes, blocks.tiles);
 }
 
@@ -293,17 +338,8 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   DimContext &dims = spec.dims;
   const ConvolutionShape &shape = form.shape;
   int64_t taps = form.sumLength(), columns = form.tileColumns(tile.vectors, lanes);
-  int64_t results =
-      shape.outDepth * constantOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
-  if (results == 0)
-    return costs.convolutionMacs;
-  int64_t all = results * shape.outChannels * taps;
-  auto least = static_cast<int64_t>(4 * costs.inlineNs * macsPerNs(costs, form.product));
-  if (shape.needsCopy) {
-    int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
-    int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
-    least = std::max(least, rows * constantOr(dims, shape.outWidth, 1) * columns * taps);
-  }
+  int64_t all = form.knownPixels(dims).value_or(0) * shape.outChannels * taps;
+  int64_t least = constantOr(dims, leastChunk(spec, form, tile, lanes), 0);
   int64_t most = costs.convolutionMacs;
   bool isTiled = form.product.isTiled();
   int64_t filterBytes = shape.outChannels * taps * widthOf(form.product.b);
@@ -325,7 +361,7 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
   }
   if (!isTiled && columns * taps * widthOf(form.product.b) > spec.target().l2Bytes / 2)
     most = std::max(most, resultsOfPanel(spec, form, tile) * columns * taps);
-  return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
+  return all == 0 ? most : std::clamp(all / costs.parallelChunks, std::min(least, most), most);
 }
 
 Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {

@@ -60,8 +60,9 @@ struct ConvolutionForm {
   int64_t pixelStride; // elements from one pixel to the next where tiles read
   int64_t pitch;       // channels of a group, whole steps of them
   bool flattened = false;
-  bool skips;   // what lies beyond the image is left out, and nothing is copied for it
-  bool inPlace; // the filter is read as [kh][kw][channels][O], or as [kh][kw][channels / 2][O][2]
+  DimExpr openImages; // their number, where only running tells it, else null
+  bool skips;         // what lies beyond the image is left out, and nothing is copied for it
+  bool inPlace;       // the filter is read as [kh][kw][channels][O], or as [kh][kw][channels / 2][O][2]
 
   /// Lanes of a vector of columns.
   int64_t columnLanes(const Target &target) const;
@@ -81,7 +82,11 @@ struct ConvolutionForm {
   /// size 1 is none.
   llvm::SmallVector<int64_t> summedSizes(const FilterRuns &runs) const;
   /// Blocks of chunks of `chunk` multiply-adds.
-  ConvolutionBlocks blocksOf(DimContext &dims, const ConvolutionTile &tile, int64_t lanes, int64_t chunk) const;
+  ConvolutionBlocks blocksOf(DimContext &dims, const ConvolutionTile &tile, int64_t lanes, DimExpr chunk) const;
+  /// All pixels of the result; of one image, where only their number is not known. Nothing where more is not.
+  std::optional<int64_t> knownPixels(DimContext &dims) const;
+  /// The same as an expression, of all images.
+  DimExpr pixels(DimContext &dims) const;
   /// How chunks of `tiles` tiles go through panels.
   FilterParts filterParts(const Target &target, const ConvolutionTile &tile, int64_t lanes, int64_t tiles) const;
 

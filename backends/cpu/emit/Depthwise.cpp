@@ -187,13 +187,11 @@ static DimExpr rowsOfChunk(DimContext &dims, const ConvolutionShape &shape, int6
   return dims.max(one, dims.ceilDiv(shape.outHeight, dims.max(one, dims.ceilDiv(shape.outHeight, most))));
 }
 
-/// How long all of it takes, if sizes are known, else nothing.
-static std::optional<double> estimateNs(KernelSpec &spec, const ConvolutionShape &shape) {
-  DimExpr results = spec.dims.mul(shape.images, spec.dims.mul(shape.outHeight, shape.outWidth));
-  int64_t count = constantOr(spec.dims, results, -1);
-  if (count < 0)
-    return std::nullopt;
-  return static_cast<double>(count) * shape.channels * shape.kernelH * shape.kernelW / spec.costs().streamedMacsPerNs;
+/// Multiply-adds of all of it.
+static DimExpr productsOf(KernelSpec &spec, const ConvolutionShape &shape) {
+  DimContext &dims = spec.dims;
+  DimExpr results = dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth));
+  return dims.resolve(dims.mul(results, dims.constant(shape.channels * shape.kernelH * shape.kernelW)));
 }
 
 /// Vectors of channels of a chunk: all, unless rows give fewer chunks than threads may share, or than take as long as
@@ -202,11 +200,13 @@ static int64_t chooseVectors(KernelSpec &spec, ConvolutionShape &shape, const Pl
   DimContext &dims = spec.dims;
   DimExpr rows = rowsOfChunk(dims, shape, plan.chunk.chosen);
   int64_t blocks = constantOr(dims, dims.mul(shape.images, dims.ceilDiv(shape.outHeight, rows)), 0);
-  std::optional<double> ns = estimateNs(spec, shape);
-  if (blocks == 0 || !ns || copiesRows(shape, plan.tile.front().chosen))
+  int64_t products = constantOr(dims, productsOf(spec, shape), -1);
+  if (blocks == 0 || products < 0 || copiesRows(shape, plan.tile.front().chosen))
     return vectors;
   const CostModel &costs = spec.costs();
-  int64_t chunks = std::min(static_cast<int64_t>(*ns / (4 * costs.inlineNs)), costs.parallelChunks);
+  int64_t chunks =
+      std::min(static_cast<int64_t>(static_cast<double>(products) / costs.streamedMacsPerNs / (4 * costs.inlineNs)),
+               costs.parallelChunks);
   return llvm::divideCeil(vectors, std::clamp<int64_t>(llvm::divideCeil(chunks, blocks), 1, vectors));
 }
 
@@ -445,8 +445,7 @@ EmittedKernel DepthwiseKernel::emit() {
   emitted.chunks = dims.mul(dims.mul(shape.images, blocks), dims.constant(parts));
   if (copies)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(form.row)));
-  if (std::optional<double> ns = estimateNs(fn.spec, shape))
-    emitted.estimatedNs = *ns;
+  emitted.estimate(fn.spec, productsOf(fn.spec, shape), 1 / fn.spec.costs().streamedMacsPerNs);
   emitted.walk = walkOf(fn.spec, shape, blockRows, 1, parts);
   return emitted;
 }

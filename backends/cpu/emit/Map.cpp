@@ -392,9 +392,8 @@ EmittedKernel sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef 
   emitted.chunks = MapWalk(fn, axes).emit();
   fn.finish();
   emitted.function = fn.function;
-  if (axes.rows.isConstant() && axes.inner.isConstant())
-    emitted.estimatedNs =
-        elementNs(spec) * static_cast<double>(axes.rows.constant() * axes.inner.constant() * axes.few);
+  DimContext &dims = spec.dims;
+  emitted.estimate(spec, dims.mul(dims.mul(axes.rows, axes.inner), dims.constant(axes.few)), elementNs(spec));
   emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }

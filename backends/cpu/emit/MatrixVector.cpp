@@ -265,8 +265,7 @@ EmittedKernel MatrixVectorEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(rowCount, chunkRows);
-  if (DimExpr work = dims.resolve(dims.mul(rows.size, matrixK.size)); work.isConstant())
-    emitted.estimatedNs = static_cast<double>(work.constant()) / fn.spec.costs().streamedMacsPerNs;
+  emitted.estimate(fn.spec, dims.mul(rows.size, matrixK.size), 1 / fn.spec.costs().streamedMacsPerNs);
   return emitted;
 }
 

@@ -378,10 +378,8 @@ EmittedKernel RecurrentEmitter::emit() {
     emitted.steps = dims.max(sizes[0], dims.constant(1));
   }
   emitted.workspaceBytes = dims.mul(scratchElements, dims.constant(width));
-  DimExpr rows = dims.resolve(dims.mul(sizes[0], sizes[1]));
-  if (rows.isConstant())
-    emitted.estimatedNs =
-        static_cast<double>(rows.constant()) * gates * units * units / fn.spec.costs().streamedMacsPerNs;
+  emitted.estimate(fn.spec, dims.mul(dims.mul(sizes[0], sizes[1]), dims.constant(gates * units * units)),
+                   1 / fn.spec.costs().streamedMacsPerNs);
   return emitted;
 }
 

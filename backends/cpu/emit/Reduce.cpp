@@ -113,7 +113,6 @@ private:
                           function_ref<void(Value partials)> combineParts,
                           function_ref<void(Value partials)> combineResults);
   void store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index);
-  double estimatedNs(DimExpr work) const;
 
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
@@ -264,7 +263,7 @@ EmittedKernel ReduceEmitter::emitSteps(const AxisParts &parts, DimExpr results, 
   emitted.steps = dims.constant(2);
   emitted.chunks = dims.mul(results, dims.constant(parts.count));
   emitted.workspaceBytes = dims.mul(emitted.chunks, partBytes);
-  emitted.estimatedNs = estimatedNs(dims.mul(units, perUnit));
+  emitted.estimate(fn.spec, dims.mul(units, perUnit), fn.spec.costs().reducedNs);
   return emitted;
 }
 
@@ -489,11 +488,6 @@ void ReduceEmitter::acrossColumns(Value firstColumn, CombineColumns combine, Tak
   }
 }
 
-/// 0 where the number of elements is not known.
-double ReduceEmitter::estimatedNs(DimExpr work) const {
-  return fn.spec.costs().reducedNs * static_cast<double>(constantOr(fn.spec.dims, work, 0));
-}
-
 /// A vector at a time: the rest of a row is one group.
 DimExpr ReduceEmitter::groups() const {
   DimContext &dims = fn.spec.dims;
@@ -525,7 +519,7 @@ EmittedKernel ReduceEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(units, perChunk);
-  emitted.estimatedNs = estimatedNs(work);
+  emitted.estimate(fn.spec, work, fn.spec.costs().reducedNs);
   return emitted;
 }
 

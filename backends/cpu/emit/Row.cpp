@@ -201,9 +201,7 @@ EmittedKernel RowEmitter::emit(DimExpr perChunk, WalkRow walkRow) {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(rows, perChunk);
-  DimExpr work = dims.resolve(dims.mul(rows, length));
-  if (work.isConstant())
-    emitted.estimatedNs = fn.spec.costs().rowNs * static_cast<double>(work.constant());
+  emitted.estimate(fn.spec, dims.mul(rows, length), fn.spec.costs().rowNs);
   return emitted;
 }
 

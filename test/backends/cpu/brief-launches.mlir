@@ -184,3 +184,48 @@ func.func @one_is_long(%x: tensor<64x64xf32>, %y: tensor<256x1024xf32>) -> (tens
   %q = sinter.dot_general %y, %v {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<256x1024xf32>, tensor<1024x256xf32>) -> tensor<256x256xf32>
   return %p139, %q : tensor<64x64xf32>, tensor<256x256xf32>
 }
+
+// What reads constants for the most part stays shared: threads pass each other little, and have more bandwidth.
+// CHECK-LABEL: schedule.function @{{.*}}constants
+// CHECK-COUNT-24: schedule.launch inline
+// CHECK: schedule.launch @
+// CHECK-NOT: schedule.launch
+func.func @constants(%x: tensor<64x64xf32>, %y: tensor<1x512xf32>) -> (tensor<64x64xf32>, tensor<1x1024xf32>) {
+  %w = sinter.constant dense<0.5> : tensor<64x64xf32>
+  %p0 = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p1 = sinter.dot_general %p0, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p2 = sinter.dot_general %p1, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p3 = sinter.dot_general %p2, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p4 = sinter.dot_general %p3, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p5 = sinter.dot_general %p4, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p6 = sinter.dot_general %p5, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p7 = sinter.dot_general %p6, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p8 = sinter.dot_general %p7, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p9 = sinter.dot_general %p8, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p10 = sinter.dot_general %p9, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p11 = sinter.dot_general %p10, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p12 = sinter.dot_general %p11, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p13 = sinter.dot_general %p12, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p14 = sinter.dot_general %p13, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p15 = sinter.dot_general %p14, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p16 = sinter.dot_general %p15, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p17 = sinter.dot_general %p16, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p18 = sinter.dot_general %p17, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p19 = sinter.dot_general %p18, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p20 = sinter.dot_general %p19, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p21 = sinter.dot_general %p20, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p22 = sinter.dot_general %p21, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %p23 = sinter.dot_general %p22, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %v = sinter.constant dense<0.25> : tensor<512x1024xf32>
+  %q = sinter.dot_general %y, %v {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<1x512xf32>, tensor<512x1024xf32>) -> tensor<1x1024xf32>
+  return %p23, %q : tensor<64x64xf32>, tensor<1x1024xf32>
+}
+
+// Where only running tells how long a launch takes, it finds out when it is due.
+// CHECK-LABEL: schedule.function @{{.*}}open
+// CHECK: schedule.launch @{{.*}} chunks %{{.*}} forks %
+func.func @open(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = sinter.constant dense<0.5> : tensor<64x64xf32>
+  %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+  return %p : tensor<?x64xf32>
+}

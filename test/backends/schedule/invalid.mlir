@@ -198,6 +198,16 @@ schedule.function @launch_c3_steps_on_a_device inputs 0 outputs 0 {
 
 // -----
 
+schedule.function @launch_c3_forks_on_a_device inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %a = schedule.acquire %n in "gpu"
+  // expected-error @+1 {{requires the host for 'forks', got 'gpu'}}
+  schedule.launch @kernel on "gpu"(%a) writes [] chunks %n forks %n : !schedule.buffer<"gpu">
+  schedule.return
+}
+
+// -----
+
 schedule.function @copy_c1_between_two_devices inputs 0 outputs 0 {
   %n = arith.constant 64 : i64
   %a = schedule.acquire %n in "gpu"

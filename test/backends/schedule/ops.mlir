@@ -38,6 +38,8 @@ schedule.function @every_op inputs 1 outputs 1 {
   schedule.launch @kernel(%x, %w, %a#0, %n) writes [2] chunks %blocks : !schedule.buffer, !schedule.buffer, !schedule.buffer, i64
   // CHECK: schedule.launch inline @small(%[[A]]#0) writes [0] chunks
   schedule.launch inline @small(%a#0) writes [0] chunks %four : !schedule.buffer
+  // CHECK: schedule.launch @step(%[[A]]#0) writes [0] chunks %{{.*}} forks %[[N]] : !schedule.buffer
+  schedule.launch @step(%a#0) writes [0] chunks %four forks %n : !schedule.buffer
   // CHECK: schedule.launch @step(%[[A]]#0) writes [0] chunks %{{.*}} steps %[[N]] : !schedule.buffer
   schedule.launch @step(%a#0) writes [0] chunks %four steps %n : !schedule.buffer
   // CHECK: schedule.chain [@expand, @shrink](%[[X]], %[[A]]#0, %[[A]]#0, %{{.*}}) counts [2, 2] places [1, 2] in %[[A]]#0 windows [64] parts [0, 1, 2] begins [0, 0, 0, 0, 1, 0, 1, 0, 0, 64, 1, 2, 1, 2] steps [0, 0, 0, 0, 1, 0, 1, 64, 0, 64, 1, 2, 1, 2] : !schedule.buffer, !schedule.buffer, !schedule.buffer, !schedule.buffer
