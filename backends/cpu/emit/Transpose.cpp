@@ -9,6 +9,8 @@
 //
 // Pairs of f32 that stay side by side, as where pixels of 2 x 2 are taken apart, are moved as one element of f64.
 //
+// Where sizes are known at run time only, and then are less than a block, elements are moved one by one.
+//
 // Zeros may follow the rows of a transposed matrix, as where it is copied into rows that fill whole cache lines.
 //
 //   chunk     a few (outer, block of a), all of r
@@ -73,7 +75,7 @@ struct Turn {
   SmallVector<bool> fromEnd;
   int64_t unit = 1;   // elements that are moved as one
   int64_t turned = 0; // the axis that becomes the last
-  int64_t rows = 0, run = 0, filledRows = 0;
+  DimExpr rows, run, filledRows;
 };
 } // namespace
 
@@ -109,18 +111,18 @@ static std::optional<Turn> planTurn(KernelSpec &spec, const Moves &moves, int64_
     return std::nullopt;
   DimExpr rows = turn.sizes[turn.turned];
   DimExpr run = dims.product(Dims(turn.sizes.begin() + turn.turned + 1, turn.sizes.end()));
-  if (!rows.isConstant() || !run.isConstant() || rows.constant() < lanes || run.constant() < 2)
+  if ((rows.isConstant() && rows.constant() < lanes) || (moves.padding && !rows.isConstant()))
     return std::nullopt;
-  if (run.constant() < lanes && !spec.target().hasMaskedMemory)
+  if (run.isConstant() && (run.constant() < 2 || (run.constant() < lanes && !spec.target().hasMaskedMemory)))
     return std::nullopt;
-  turn.rows = rows.constant();
-  turn.run = run.constant();
-  turn.filledRows = turn.rows + moves.padding;
+  turn.rows = rows;
+  turn.run = run;
+  turn.filledRows = dims.add(rows, dims.constant(moves.padding));
   for (int64_t k = 0; k < rank; ++k) {
     DimExpr stride = dims.constant(1);
     for (int64_t other = 0; other < rank; ++other)
       if (where[other] > where[k])
-        stride = dims.mul(stride, other == turn.turned ? dims.constant(turn.filledRows) : turn.sizes[other]);
+        stride = dims.mul(stride, other == turn.turned ? turn.filledRows : turn.sizes[other]);
     turn.strides.push_back(stride);
   }
   return turn;
@@ -137,24 +139,33 @@ public:
 
   EmittedKernel emit() {
     DimContext &dims = fn.spec.dims;
-    int64_t blocks = llvm::divideCeil(turn.filledRows, lanes);
-    int64_t unitsPerChunk = std::max<int64_t>(1, fn.spec.schedule().getChunk() / (lanes * turn.run * turn.unit));
-    DimExpr units =
-        dims.mul(dims.product(Dims(turn.sizes.begin(), turn.sizes.begin() + turn.turned)), dims.constant(blocks));
-    Value unitCount = fn.materialize(units);
+    DimExpr blocks = dims.ceilDiv(turn.filledRows, dims.constant(lanes)), one = dims.constant(1);
+    DimExpr perChunk =
+        dims.floorDiv(dims.constant(fn.spec.schedule().getChunk() / (lanes * turn.unit)), dims.max(turn.run, one));
+    perChunk = dims.max(perChunk, one);
+    DimExpr units = dims.mul(dims.product(Dims(turn.sizes.begin(), turn.sizes.begin() + turn.turned)), blocks);
+    rows = fn.materialize(turn.rows);
+    run = fn.materialize(turn.run);
+    filledRows = fn.materialize(turn.filledRows);
+    Value unitCount = fn.materialize(units), blockCount = fn.materialize(blocks),
+          unitsPerChunk = fn.materialize(perChunk);
     fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-      Value low = mul(chunk, fn.index(unitsPerChunk));
-      Value high = arith::MinSIOp::create(b, add(low, fn.index(unitsPerChunk)), unitCount);
-      fn.loop(low, high, 1, [&](Value unit) { emitUnit(unit, blocks); });
+      Value low = mul(chunk, unitsPerChunk);
+      Value high = arith::MinSIOp::create(b, add(low, unitsPerChunk), unitCount);
+      auto walk = [&](auto emitUnit) { fn.loop(low, high, 1, [&](Value unit) { emitUnit(unit, blockCount); }); };
+      auto turned = [&] { walk([&](Value unit, Value blocks) { this->emitUnit(unit, blocks); }); };
+      Value isLarge = holdsBlocks();
+      if (!isLarge)
+        return turned();
+      fn.branch(isLarge, turned, [&] { walk([&](Value unit, Value blocks) { moveUnit(unit, blocks); }); });
     });
     fn.finish();
 
     EmittedKernel emitted;
     emitted.function = fn.function;
-    emitted.chunks = dims.ceilDiv(units, dims.constant(unitsPerChunk));
-    if (units.isConstant())
-      emitted.estimatedNs =
-          fn.spec.costs().turnedNs * static_cast<double>(units.constant() * lanes * turn.run * turn.unit);
+    emitted.chunks = dims.ceilDiv(units, perChunk);
+    emitted.estimate(fn.spec, dims.mul(units, dims.mul(turn.run, dims.constant(lanes * turn.unit))),
+                     fn.spec.costs().turnedNs);
     return emitted;
   }
 
@@ -186,48 +197,98 @@ private:
     return sum;
   }
 
+  /// Whether there are as many rows, and as long ones, as a block has; null where that is known.
+  Value holdsBlocks() {
+    Value holds;
+    for (auto [size, value] : {std::pair(turn.filledRows, filledRows), std::pair(turn.run, run)}) {
+      if (size.isConstant())
+        continue;
+      Value isEnough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, value, fn.index(lanes));
+      holds = holds ? arith::AndIOp::create(b, holds, isEnough).getResult() : isEnough;
+    }
+    return holds;
+  }
+
+  /// The outer position of a unit, and its first row, which with `overlaps` may be one of the block before it.
+  std::pair<Value, Value> placeOf(Value unit, Value blocks, bool overlaps) {
+    Value outer = arith::DivUIOp::create(b, unit, blocks);
+    Value block = arith::SubIOp::create(b, unit, mul(outer, blocks)), row = mul(block, fn.index(lanes));
+    Value last = arith::SubIOp::create(b, filledRows, fn.index(lanes));
+    return {outer, overlaps ? arith::MinSIOp::create(b, row, last).getResult() : row};
+  }
+
+  /// Where the rows of `outer` begin, in the operand and in the result.
+  std::pair<Value, Value> beginOf(Value outer) {
+    return {mul(mul(outer, rows), run), turn.turned == 0 ? fn.index(0) : offset(outer, 0, turn.turned)};
+  }
+
+  /// Where element `at` of a run is in the result, the row left out.
+  Value behind(Value at) {
+    return offset(at, turn.turned + 1, static_cast<int64_t>(turn.sizes.size()) - turn.turned - 1);
+  }
+
   /// One block of rows, all of the run.
-  void emitUnit(Value unit, int64_t blocks) {
-    Value outer = arith::DivUIOp::create(b, unit, fn.index(blocks));
-    Value block = arith::SubIOp::create(b, unit, mul(outer, fn.index(blocks)));
-    // The last block overlaps the one before it.
-    Value row = arith::MinSIOp::create(b, mul(block, fn.index(lanes)), fn.index(turn.filledRows - lanes));
-    Value from = mul(mul(outer, fn.index(turn.rows)), fn.index(turn.run));
-    Value to = add(row, turn.turned == 0 ? fn.index(0) : offset(outer, 0, turn.turned));
-    int64_t behind = static_cast<int64_t>(turn.sizes.size()) - turn.turned - 1;
-    fn.loop(fn.index(0), fn.index(turn.run), lanes, [&](Value step) {
+  void emitUnit(Value unit, Value blocks) {
+    auto [outer, row] = placeOf(unit, blocks, /*overlaps=*/true);
+    auto [from, begin] = beginOf(outer);
+    Value to = add(row, begin);
+    bool isShort = turn.run.isConstant() && turn.run.constant() < lanes;
+    fn.loop(fn.index(0), run, lanes, [&, row = row, from = from](Value step) {
       Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(memoryType));
-      if (turn.run < lanes)
+      if (isShort)
         mask = vector::CreateMaskOp::create(b, VectorType::get(memoryType.getShape(), b.getI1Type()),
-                                            ValueRange{fn.index(turn.run * turn.unit)});
+                                            ValueRange{mul(run, fn.index(turn.unit))});
       else
-        first = arith::MinSIOp::create(b, step, fn.index(turn.run - lanes));
+        first = arith::MinSIOp::create(b, step, arith::SubIOp::create(b, run, fn.index(lanes)));
       SmallVector<Value> vectors;
       for (int64_t i = 0; i < lanes; ++i)
         vectors.push_back(loadRow(add(row, fn.index(i)), from, first, mask, zero));
       SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
-      for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(turn.run))) {
+      int64_t count = isShort ? turn.run.constant() : lanes;
+      for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(count))) {
         Value at = add(first, fn.index(static_cast<int64_t>(i)));
-        Value place = mul(add(to, offset(at, turn.turned + 1, behind)), fn.index(turn.unit));
+        Value place = mul(add(to, behind(at)), fn.index(turn.unit));
         vector::StoreOp::create(b, vector::BitCastOp::create(b, memoryType, value), target, ValueRange{place});
       }
     });
   }
 
+  /// The same element by element, where a vector does not fit.
+  void moveUnit(Value unit, Value blocks) {
+    auto [outer, row] = placeOf(unit, blocks, /*overlaps=*/false);
+    auto [from, to] = beginOf(outer);
+    Value end = arith::MinSIOp::create(b, add(row, fn.index(lanes)), filledRows), bound = rows;
+    fn.loop(row, end, 1, [&, from = from, to = to](Value number) {
+      Value inside = arith::MinSIOp::create(b, number, arith::SubIOp::create(b, bound, fn.index(1)));
+      Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, bound);
+      fn.loop(fn.index(0), run, 1, [&](Value at) {
+        Value source = mul(add(from, add(at, mul(inside, run))), fn.index(turn.unit));
+        Value place = mul(add(add(to, number), behind(at)), fn.index(turn.unit));
+        for (int64_t i = 0; i < turn.unit; ++i) {
+          Value value = memref::LoadOp::create(b, this->source, ValueRange{add(source, fn.index(i))});
+          Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+          if (turn.filledRows != turn.rows)
+            value = arith::SelectOp::create(b, exists, value, zero);
+          memref::StoreOp::create(b, value, target, ValueRange{add(place, fn.index(i))});
+        }
+      });
+    });
+  }
+
   /// Elements of row `number` from `first` on; zeros for a row of the padding.
   Value loadRow(Value number, Value from, Value first, Value mask, Value zero) {
-    bool isPadded = turn.filledRows > turn.rows;
+    bool isPadded = turn.filledRows != turn.rows;
     Value inside = number;
     if (isPadded)
-      inside = arith::MinSIOp::create(b, number, fn.index(turn.rows - 1));
-    Value at = mul(add(from, add(first, mul(inside, fn.index(turn.run)))), fn.index(turn.unit)), loaded;
+      inside = arith::MinSIOp::create(b, number, arith::SubIOp::create(b, rows, fn.index(1)));
+    Value at = mul(add(from, add(first, mul(inside, run))), fn.index(turn.unit)), loaded;
     if (mask)
       loaded = vector::MaskedLoadOp::create(b, memoryType, source, ValueRange{at}, mask, zero);
     else
       loaded = vector::LoadOp::create(b, memoryType, source, ValueRange{at});
     if (!isPadded)
       return vector::BitCastOp::create(b, vectorType, loaded);
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(turn.rows));
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, rows);
     return vector::BitCastOp::create(b, vectorType, arith::SelectOp::create(b, exists, loaded, zero));
   }
 
@@ -237,6 +298,7 @@ private:
   VectorType memoryType, vectorType; // as memory holds them, as they are turned
   int64_t lanes;
   Value source, target;
+  Value rows, run, filledRows;
 };
 } // namespace
 
@@ -254,7 +316,7 @@ Plan sinter::cpu::planTranspose(KernelSpec &spec, ScheduleAttr given) {
     return Plan::refuse("it does more than move axes");
   int64_t width = byteWidth(element), lanes = turnedLanes(spec.target(), width);
   if (!planTurn(spec, *moves, lanesOr(given, lanes)))
-    return Plan::refuse("its axes are shorter than a vector or of unknown size, or the last one stays");
+    return Plan::refuse("its axes are shorter than a vector, or the last one stays");
   Plan plan;
   plan.setLanes(lanes, 16 / width);
   plan.setChunk(spec.costs().transposedElements);
