@@ -378,19 +378,33 @@ struct SinkThroughSpatialReshape : OpRewritePattern<ReshapeOp> {
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
     TransposeOp found = layoutTranspose(op.getOperand());
     RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
-    if (!found || op.getShape() || to.getRank() < 3 || llvm::is_contained(to.getShape(), 0))
-      return b.notifyMatchFailure(op, "the operand is not transposed, or several sizes are given");
+    if (!found || to.getRank() < 3 || llvm::is_contained(to.getShape(), 0))
+      return b.notifyMatchFailure(op, "the operand is not transposed");
     bool keepsChannels = !from.isDynamicDim(1) && from.getDimSize(1) == to.getDimSize(1);
-    if (!keepsChannels || !keepsImages(from, to))
+    if (!keepsChannels || !(op.getShape() ? keepsNumberOfImages(op) : keepsImages(from, to)))
       return b.notifyMatchFailure(op, "does more than merge or split the spatial axes");
-    SmallVector<int64_t> first = channelsToFirst(to.getRank());
-    RankedTensorType type = permuteType(to, inversePermutation(first));
-    Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
+    SmallVector<int64_t> first = channelsToFirst(to.getRank()), last = inversePermutation(first);
+    RankedTensorType type = permuteType(to, last);
+    Value shape;
+    if (op.getShape()) {
+      auto entries = llvm::map_to_vector(last, [&](int64_t axis) {
+        return to.isDynamicDim(axis) ? entryOf(b, op.getShape(), axis)
+                                     : OpFoldResult(b.getI64IntegerAttr(to.getDimSize(axis)));
+      });
+      shape = tableOf(b, op.getLoc(), b.getI64Type(), entries);
+    }
+    Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), shape, type);
     b.replaceOp(op, transpose(b, op.getLoc(), moved, first));
     return success();
   }
 
 private:
+  static bool keepsNumberOfImages(ReshapeOp op) {
+    DimContext context;
+    ShapeAnalysis sizes(context);
+    return sizes.dims(op.getOperand())[0] == sizes.dims(op.getResult())[0];
+  }
+
   static bool keepsImages(RankedTensorType from, RankedTensorType to) {
     std::optional<int64_t> before = places(from), after = places(to);
     if (before && after)

@@ -205,3 +205,20 @@ func.func @places_of_few_channels(%x: tensor<2x7x4x5xf32>, %grid: tensor<2x6x3x2
   %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode edge>} : (tensor<2x7x4x5xf32>, tensor<2x6x3x2xf32>) -> tensor<2x7x6x3xf32>
   return %0 : tensor<2x7x6x3xf32>
 }
+
+// Tokens become an image of open sizes, and that is tokens again: channels stay last.
+// CHECK-LABEL: @open_tokens
+// CHECK-NOT: transpose
+// CHECK: return
+func.func @open_tokens(%x: tensor<?x?x8xf32>, %s: tensor<2xi64>) -> tensor<?x?x8xf32> {
+  %n = sinter.dim %x {axis = 0 : i64} : (tensor<?x?x8xf32>) -> tensor<i64>
+  %b = sinter.reshape %n {type = tensor<1xi64>} : (tensor<i64>) -> tensor<1xi64>
+  %c = sinter.constant dense<8> : tensor<1xi64>
+  %shape = sinter.concatenate %b, %c, %s {axis = 0 : i64} : (tensor<1xi64>, tensor<1xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %0 = sinter.transpose %x {permutation = array<i64: 0, 2, 1>} : (tensor<?x?x8xf32>) -> tensor<?x8x?xf32>
+  %1 = sinter.reshape %0, %shape {type = tensor<?x8x?x?xf32>} : (tensor<?x8x?xf32>, tensor<4xi64>) -> tensor<?x8x?x?xf32>
+  %2 = sinter.neg %1 : (tensor<?x8x?x?xf32>) -> tensor<?x8x?x?xf32>
+  %3 = sinter.transpose %2 {permutation = array<i64: 0, 2, 3, 1>} : (tensor<?x8x?x?xf32>) -> tensor<?x?x?x8xf32>
+  %4 = sinter.reduce max %3 axes = [2] : (tensor<?x?x?x8xf32>) -> tensor<?x?x8xf32>
+  return %4 : tensor<?x?x8xf32>
+}
