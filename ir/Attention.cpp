@@ -35,14 +35,16 @@ bool sinter::givesRowsOfCache(Operation *op) {
 }
 
 bool sinter::movesWholeRows(Operation *op) {
-  if (!isa<TransposeOp, SliceOp, GatherOp>(op) || !ranked(op->getOperand(0).getType()).hasStaticShape())
+  if (!isa<TransposeOp, SliceOp, GatherOp>(op) || !hasKnownRows(ranked(op->getOperand(0).getType())))
     return false;
   RankedTensorType from = ranked(op->getOperand(0).getType());
   int64_t last = from.getRank() - 1;
   if (auto transpose = dyn_cast<TransposeOp>(op))
     return last >= 0 && transpose.getPermutation().back() == last;
+  bool isOpen = from.isDynamicDim(0);
   if (auto slice = dyn_cast<SliceOp>(op))
     return last >= 0 && slice.getSteps().back() == 1 &&
+           (!isOpen || (slice.getStarts().front() == 0 && slice.getSteps().front() == 1)) &&
            llvm::all_of(slice.getSteps(), [](int64_t step) { return step > 0; });
   auto gather = cast<GatherOp>(op);
   return static_cast<int64_t>(gather.getAxis()) < last && positionOf(gather);

@@ -73,7 +73,8 @@ struct GatheredRows {
 bool givesRowsOfCache(mlir::Operation *op);
 
 /// True when `op` only says where rows of its first operand lie: a transpose that keeps the last axis last, a slice
-/// that takes neighbours of the last axis, or a gather of one constant position of another axis. Of known sizes.
+/// that takes neighbours of the last axis, or a gather of one constant position of another axis. Of known sizes, but
+/// for that of the first axis.
 bool movesWholeRows(mlir::Operation *op);
 
 /// True when an attention reads queries, keys or values by `use`: a kernel of it may read their rows where they lie.
@@ -98,7 +99,8 @@ struct AttentionMatching {
 
 /// Makes an attention of `op` and what it reads where `op` is the second product of one: a product whose left operand
 /// is the softmax of a scaled product, with masks that are added or selected, and with keys that may be repeated for
-/// groups of heads. Sizes are known, types f32 or f64, and nobody else reads what lies between. False leaves `op` as it
+/// groups of heads. Sizes are known, but for that of the first axis, types f32 or f64, and nobody else reads what lies
+/// between. False leaves `op` as it
 /// was.
 bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept, const AttentionMatching &matching = {});
 

@@ -46,7 +46,10 @@ private:
   Value withoutScale(Value value);
   Value build(const Turned &turned);
   Value withoutRepeats(Value keys, int64_t heads);
+  bool isSize(Value value, int64_t axis, Value other, int64_t otherAxis);
 
+  DimContext context;
+  ShapeAnalysis sizes{context}; // of the graph as it was
   DotGeneralOp product;
   OpBuilder builder;
   Composer c;
@@ -69,9 +72,13 @@ static std::optional<int64_t> freeAxis(Value operand, ArrayRef<int64_t> batch, A
   return free;
 }
 
+/// False for a broadcast that takes sizes alone.
+static bool readsElements(OpOperand &use) { return !isa<BroadcastOp>(use.getOwner()) || use.getOperandNumber() == 0; }
+static bool hasOneReader(Value value) { return llvm::count_if(value.getUses(), readsElements) == 1; }
+
 std::optional<Found> Matcher::match() {
   int64_t rank = product.getType().getRank();
-  if (rank < 3 || !product.getType().hasStaticShape() || product.getLhsContract().size() != 1 ||
+  if (rank < 3 || !hasKnownRows(product.getType()) || product.getLhsContract().size() != 1 ||
       !isa<Float32Type, Float64Type>(product.getType().getElementType()) ||
       elementTypeOf(product.getLhs()) != product.getType().getElementType() ||
       elementTypeOf(product.getRhs()) != product.getType().getElementType())
@@ -98,15 +105,33 @@ std::optional<Found> Matcher::match() {
   if (!softmax || softmax.getLogarithm() || static_cast<int64_t>(softmax.getAxis()) != rank - 1)
     return std::nullopt;
   // Nobody else reads the shares.
-  for (Operation *user : shares.getUsers())
-    if (user != product && !(found.isNanZero && isa<IsNanOp, SelectOp>(user)))
+  for (OpOperand &use : shares.getUses())
+    if (Operation *user = use.getOwner();
+        user != product && readsElements(use) && !(found.isNanZero && isa<IsNanOp, SelectOp>(user)))
       return std::nullopt;
-  if (found.isNanZero && !product.getLhs().hasOneUse())
+  if (found.isNanZero && !hasOneReader(product.getLhs()))
     return std::nullopt;
   scoresType = tensorTypeOf(shares);
-  if (!readScores(softmax.getOperand()))
+  if (!hasKnownRows(scoresType) || !readScores(softmax.getOperand()))
     return std::nullopt;
+  for (const Turned *rows : {&found.query, &found.key, &found.value})
+    for (int64_t axis : ArrayRef(rows->axes).drop_front())
+      if (tensorTypeOf(rows->value).isDynamicDim(axis))
+        return std::nullopt;
+  // Several of different shapes would need sizes to be added.
+  SmallVector<Value> masks(found.biases);
+  llvm::append_range(masks, found.masks);
+  for (Value mask : masks)
+    if (!scoresType.hasStaticShape() && tensorTypeOf(mask).getShape() != tensorTypeOf(masks.front()).getShape())
+      return std::nullopt;
   return found;
+}
+
+/// Whether an axis of one value surely has the size of an axis of another one.
+bool Matcher::isSize(Value value, int64_t axis, Value other, int64_t otherAxis) {
+  if (!tensorTypeOf(value).isDynamicDim(axis) && !tensorTypeOf(other).isDynamicDim(otherAxis))
+    return tensorTypeOf(value).getDimSize(axis) == tensorTypeOf(other).getDimSize(otherAxis);
+  return sizes.dims(value)[axis] == sizes.dims(other)[otherAxis];
 }
 
 Value Matcher::narrowed(Value value) {
@@ -120,12 +145,20 @@ Value Matcher::narrowed(Value value) {
     SmallVector<int64_t> next;
     for (int64_t axis : broadcast.getAxes())
       next.push_back(axes[axis]);
+    // What only running tells may repeat, or not.
+    RankedTensorType given = tensorTypeOf(broadcast.getOperand());
+    bool isTold = true;
+    for (auto [k, axis] : llvm::enumerate(next))
+      isTold &= !given.isDynamicDim(k) || isSize(broadcast.getOperand(), static_cast<int64_t>(k), value, axis);
+    if (!isTold)
+      break;
     axes = next;
     inner = broadcast.getOperand();
   }
   RankedTensorType type = tensorTypeOf(inner);
-  if (!type.hasStaticShape())
-    return {};
+  for (auto [k, axis] : llvm::enumerate(axes))
+    if (type.isDynamicDim(k) && axis != 0)
+      return {};
   for (auto [k, axis] : llvm::enumerate(axes))
     shape[axis] = type.getDimSize(k);
   return regrouped(c.reshape(inner, RankedTensorType::get(shape, type.getElementType())), from);
@@ -134,6 +167,8 @@ Value Matcher::narrowed(Value value) {
 Value Matcher::regrouped(Value value, RankedTensorType from) {
   if (from.getShape() == scoresType.getShape())
     return value;
+  if (!from.hasStaticShape() || !scoresType.hasStaticShape())
+    return {};
   ArrayRef<int64_t> given = from.getShape().drop_back(2), wanted = scoresType.getShape().drop_back(2);
   SmallVector<int64_t> full(tensorTypeOf(value).getShape()), shape;
   // Axes go together whose products of sizes are equal, those of size 1 behind the last with the ones before them.
@@ -168,7 +203,7 @@ static bool keepsRowsAndKeys(ReshapeOp reshape) {
 bool Matcher::readScores(Value scores) {
   int64_t rank = scoresType.getRank();
   while (true) {
-    if (!scores.hasOneUse())
+    if (!hasOneReader(scores))
       return false;
     Operation *op = scores.getDefiningOp();
     if (!op)
@@ -256,7 +291,7 @@ static bool dependsOnNoInput(Value value) {
 /// `value` without factors that are one number, which go to the scale.
 Value Matcher::withoutScale(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || !value.hasOneUse())
+  if (!op || !hasOneReader(value))
     return value;
   if (auto scaled = dyn_cast<MulOp>(op)) {
     std::optional<double> left = uniformValue(scaled.getLhs()), right = uniformValue(scaled.getRhs());
@@ -324,7 +359,8 @@ Value Matcher::withoutRepeats(Value keys, int64_t heads) {
   SmallVector<int64_t> axes = leadingAxes(rank - 2), shape(inner.getShape());
   axes.append({rank - 1, rank});
   shape.insert(shape.begin() + (rank - 2), wide.getDimSize(rank - 2));
-  if (ArrayRef<int64_t>(broadcast.getAxes()) != ArrayRef(axes) || wide.getShape() != ArrayRef(shape))
+  if (ArrayRef<int64_t>(broadcast.getAxes()) != ArrayRef(axes) || wide.getShape() != ArrayRef(shape) ||
+      ShapedType::isDynamic(heads) || !isSize(broadcast.getOperand(), 0, from, 0))
     return keys;
   shape.assign(inner.getShape().begin(), inner.getShape().end());
   shape[rank - 3] *= wide.getDimSize(rank - 2);
@@ -344,7 +380,7 @@ static bool isTaken(AttentionOp like, AttentionFilter isKept, bool areConstantsK
   OpBuilder builder(like.getContext());
   builder.setInsertionPointToEnd(&alone);
   for (Value operand : like->getOperands()) {
-    if (dependsOnNoInput(operand)) { // a back end may take no constant
+    if (dependsOnNoInput(operand) && tensorTypeOf(operand).hasStaticShape()) { // a back end may take no constant
       auto zeros = DenseElementsAttr::get(tensorTypeOf(operand), builder.getZeroAttr(elementTypeOf(operand)));
       mapping.map(operand,
                   ConstantOp::create(builder, operand.getLoc(), TypeRange(operand.getType()), zeros)->getResult(0));
@@ -402,9 +438,11 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, const AttentionMatch
   for (Value mask : found.masks)
     if (!isBand(mask)) {
       auto type = RankedTensorType::get(tensorTypeOf(mask).getShape(), scoresType.getElementType());
+      SmallVector<Value> like;
+      if (!type.hasStaticShape())
+        like.push_back(mask);
       auto all = [&](double number) {
-        return c.make<BroadcastOp>(c.scalar(type.getElementType(), number), Value(), ValueRange(), ArrayRef<int64_t>(),
-                                   type);
+        return c.make<BroadcastOp>(c.scalar(type.getElementType(), number), Value(), like, ArrayRef<int64_t>(), type);
       };
       addBias(c.make<SelectOp>(mask, all(0), all(*found.otherwise)));
     }

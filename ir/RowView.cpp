@@ -17,8 +17,23 @@ std::optional<int64_t> sinter::positionOf(GatherOp gather) {
   return number >= 0 && number < size ? std::optional(number) : std::nullopt;
 }
 
-/// The view under another shape of as many elements; false where axes that lie apart would be joined.
+bool sinter::hasKnownRows(RankedTensorType type) {
+  return type.getRank() > 0 && !ShapedType::isDynamicShape(type.getShape().drop_front());
+}
+
+/// The product of all sizes that are known.
+static int64_t knownElements(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    product *= ShapedType::isDynamic(size) ? 1 : size;
+  return product;
+}
+
+/// The view under another shape of as many elements; false where axes that lie apart would be joined. Open sizes are
+/// equal where all others have equal products.
 static bool reshape(RowView &view, ArrayRef<int64_t> shape) {
+  if (knownElements(view.sizes) != knownElements(shape))
+    return false;
   SmallVector<int64_t> sizes, strides, result(shape.size(), 1);
   for (auto [size, stride] : llvm::zip(view.sizes, view.strides))
     if (size != 1) {
@@ -29,8 +44,14 @@ static bool reshape(RowView &view, ArrayRef<int64_t> shape) {
   while (given < sizes.size()) {
     // Axes [given, end) become axes [made, madeEnd).
     size_t end = given + 1, madeEnd = made + 1;
-    for (int64_t left = sizes[given], right = shape[made]; left != right;)
-      left < right ? left *= sizes[end++] : right *= shape[madeEnd++];
+    for (int64_t left = sizes[given], right = shape[made]; left != right;) {
+      if (ShapedType::isDynamic(left) || ShapedType::isDynamic(right))
+        return false;
+      int64_t more = left < right ? sizes[end++] : shape[madeEnd++];
+      if (ShapedType::isDynamic(more))
+        return false;
+      left < right ? left *= more : right *= more;
+    }
     for (size_t k = given; k + 1 < end; ++k)
       if (strides[k] != strides[k + 1] * sizes[k + 1])
         return false;
@@ -67,7 +88,8 @@ static bool step(RowView &view, Operation *op) {
   }
   if (auto slice = dyn_cast<SliceOp>(op)) {
     for (auto [axis, start, step] : llvm::enumerate(slice.getStarts(), slice.getSteps())) {
-      if (step <= 0)
+      bool isOpen = ShapedType::isDynamic(view.sizes[axis]);
+      if (step <= 0 || (isOpen && (start != 0 || step != 1))) // counted from the end, maybe
         return false;
       view.first += start * view.strides[axis];
       view.strides[axis] *= step;
@@ -80,9 +102,12 @@ static bool step(RowView &view, Operation *op) {
 
 std::optional<RowView> RowView::of(Value value) {
   auto isKnown = [](Value tensor) {
-    return tensorTypeOf(tensor).hasStaticShape() && !llvm::is_contained(tensorTypeOf(tensor).getShape(), 0);
+    ArrayRef<int64_t> shape = tensorTypeOf(tensor).getShape();
+    return llvm::count_if(shape, ShapedType::isDynamic) <= 1 && !llvm::is_contained(shape, 0);
   };
-  auto whole = [](Value tensor) {
+  auto whole = [](Value tensor) -> std::optional<RowView> {
+    if (tensorTypeOf(tensor).getRank() > 0 && !hasKnownRows(tensorTypeOf(tensor)))
+      return std::nullopt;
     RowView view{tensor, 0, SmallVector<int64_t>(tensorTypeOf(tensor).getShape()), {}};
     view.strides.assign(view.sizes.size(), 1);
     for (size_t k = view.sizes.size(); k > 1; --k)
@@ -99,9 +124,9 @@ std::optional<RowView> RowView::of(Value value) {
     ops.push_back(op);
     base = op->getOperand(0);
   }
-  RowView view = whole(base);
+  std::optional<RowView> view = whole(base);
   for (Operation *op : llvm::reverse(ops))
-    if (!step(view, op))
+    if (!view || !step(*view, op))
       view = whole(op->getResult(0));
   return view;
 }
@@ -144,7 +169,8 @@ Value sinter::straightened(Composer &c, Value value) {
     from = op->getOperand(0);
   }
   auto first = from.getDefiningOp<ReshapeOp>();
-  if (!view || view->sizes.empty() || from == view->base || (first && first.getOperand() == view->base))
+  if (!view || view->sizes.empty() || ShapedType::isDynamicShape(view->sizes) || from == view->base ||
+      (first && first.getOperand() == view->base))
     return value;
   std::optional<SmallVector<Digit>> digits = digitsOf(*view);
   if (!digits || view->sizes.back() == 1 || view->strides.back() != 1)

@@ -19,7 +19,10 @@ namespace sinter {
 /// The position that a gather takes, if it is one constant within the axis.
 std::optional<int64_t> positionOf(GatherOp gather);
 
-/// Elements of a tensor of known sizes, none of which is 0: element (i, j, ...) of it is element
+/// True where only the size of the first axis may be open: distances between elements are known then.
+bool hasKnownRows(mlir::RankedTensorType type);
+
+/// Elements of a tensor whose sizes are known, but for one at most, and none 0: element (i, j, ...) of it is element
 /// first + i strides[0] + j strides[1] + ... of `base`, in row-major order.
 struct RowView {
   mlir::Value base;
@@ -30,8 +33,8 @@ struct RowView {
   static std::optional<RowView> of(mlir::Value value);
 };
 
-/// `value`, where reshapes stand between what moves it, as moves behind one reshape; else as it is. Only where its last
-/// axis lies in order.
+/// `value`, where reshapes stand between what moves it, as moves behind one reshape; else as it is. Only where its
+/// sizes are known and its last axis lies in order.
 mlir::Value straightened(Composer &c, mlir::Value value);
 
 } // namespace sinter

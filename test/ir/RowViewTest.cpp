@@ -139,3 +139,36 @@ TEST_F(RowViews, ReshapesThatJoinAxesWhichLieApartEndThem) {
   EXPECT_EQ(view->strides, (SmallVector<int64_t>{8, 1}));
   EXPECT_FALSE(RowView::of(end->getOperand(1)));
 }
+
+TEST_F(RowViews, OneSizeMayBeOpenWhereNoDistanceDependsOnIt) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+    func.func @f(%x: tensor<?x6x16xf32>, %y: tensor<6x?x8xf32>) -> (tensor<?x2x6x8xf32>, tensor<?x12x8xf32>, tensor<?x6x16xf32>, tensor<?x6x8xf32>) {
+      %0 = sinter.reshape %x {type = tensor<?x6x2x8xf32>} : (tensor<?x6x16xf32>) -> tensor<?x6x2x8xf32>
+      %1 = sinter.transpose %0 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<?x6x2x8xf32>) -> tensor<?x2x6x8xf32>
+      %2 = sinter.reshape %1 {type = tensor<?x12x8xf32>} : (tensor<?x2x6x8xf32>) -> tensor<?x12x8xf32>
+      %3 = sinter.slice %x {starts = array<i64: 1, 0, 0>, limits = array<i64: -1, 6, 16>, steps = array<i64: 1, 1, 1>} : (tensor<?x6x16xf32>) -> tensor<?x6x16xf32>
+      %4 = sinter.transpose %y {permutation = array<i64: 1, 0, 2>} : (tensor<6x?x8xf32>) -> tensor<?x6x8xf32>
+      return %1, %2, %3, %4 : tensor<?x2x6x8xf32>, tensor<?x12x8xf32>, tensor<?x6x16xf32>, tensor<?x6x8xf32>
+    })",
+                                                             &context);
+  ASSERT_TRUE(module);
+  func::FuncOp function = *module->getOps<func::FuncOp>().begin();
+  Block &body = function.getBody().front();
+  Operation *end = body.getTerminator();
+  std::optional<RowView> heads = RowView::of(end->getOperand(0));
+  ASSERT_TRUE(heads);
+  EXPECT_EQ(heads->base, body.getArgument(0));
+  EXPECT_EQ(heads->sizes, (SmallVector<int64_t>{ShapedType::kDynamic, 2, 6, 8}));
+  EXPECT_EQ(heads->strides, (SmallVector<int64_t>{96, 8, 16, 1}));
+  // Axes that lie apart are joined: the view begins behind.
+  std::optional<RowView> joined = RowView::of(end->getOperand(1));
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->base, end->getOperand(1));
+  // Where the open axis is cut, what is left begins nobody knows where.
+  std::optional<RowView> cut = RowView::of(end->getOperand(2));
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->base, end->getOperand(2));
+  // Rows lie an open distance apart.
+  std::optional<RowView> inner = RowView::of(end->getOperand(3));
+  EXPECT_TRUE(!inner || inner->base == end->getOperand(3));
+}

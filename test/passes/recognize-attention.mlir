@@ -214,3 +214,29 @@ func.func @parts_of_one_product(%x: tensor<7x1x48xf32>) -> tensor<1x2x7x8xf32> {
   %14 = sinter.dot_general %13, %v {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 2>} : (tensor<1x2x7x7xf32>, tensor<1x2x7x8xf32>) -> tensor<1x2x7x8xf32>
   return %14 : tensor<1x2x7x8xf32>
 }
+
+// Any number of sequences: numbers and masks are spread over scores, whose sizes they take. A mask whose own number is the sequences' is narrowed, one that may be 1 is read as it is spread.
+// CHECK-LABEL: @open_sequences
+// CHECK-NOT: dot_general
+// CHECK: sinter.attention %arg0, %arg1, %arg2, %arg3 {log_sums = true, scale = 2.500000e-01 : f64}
+// CHECK: %[[WIDE:.*]] = sinter.broadcast %arg4 like(
+// CHECK: sinter.attention %arg0, %arg1, %arg2, %[[WIDE]] {log_sums = true, scale = 2.500000e-01 : f64}
+func.func @open_sequences(%q: tensor<?x4x6x16xf32> {sinter.dims = ["n", 4, 6, 16]}, %k: tensor<?x4x6x16xf32> {sinter.dims = ["n", 4, 6, 16]}, %v: tensor<?x4x6x16xf32> {sinter.dims = ["n", 4, 6, 16]},
+                          %m: tensor<?x1x6x6xf32> {sinter.dims = ["n", 1, 6, 6]}, %any: tensor<?x1x6x6xf32>) -> (tensor<?x4x6x16xf32>, tensor<?x4x6x16xf32>) {
+  %c = sinter.constant dense<0.25> : tensor<f32>
+  %0 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 3>} : (tensor<?x4x6x16xf32>, tensor<?x4x6x16xf32>) -> tensor<?x4x6x6xf32>
+  %c0 = sinter.broadcast %c like(%0) axes = [] {type = tensor<?x4x6x6xf32>} : (tensor<f32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %1 = sinter.mul %0, %c0 : (tensor<?x4x6x6xf32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %2 = sinter.broadcast %m like(%1) axes = [0, 1, 2, 3] {type = tensor<?x4x6x6xf32>} : (tensor<?x1x6x6xf32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %3 = sinter.add %1, %2 : (tensor<?x4x6x6xf32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %4 = sinter.softmax %3 {axis = 3 : i64} : (tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %5 = sinter.dot_general %4, %v {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 2>} : (tensor<?x4x6x6xf32>, tensor<?x4x6x16xf32>) -> tensor<?x4x6x16xf32>
+  %6 = sinter.dot_general %q, %k {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 3>} : (tensor<?x4x6x16xf32>, tensor<?x4x6x16xf32>) -> tensor<?x4x6x6xf32>
+  %c1 = sinter.broadcast %c like(%6) axes = [] {type = tensor<?x4x6x6xf32>} : (tensor<f32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %7 = sinter.mul %6, %c1 : (tensor<?x4x6x6xf32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %8 = sinter.broadcast %any like(%q) axes = [0, 1, 2, 3] {type = tensor<?x4x6x6xf32>} : (tensor<?x1x6x6xf32>, tensor<?x4x6x16xf32>) -> tensor<?x4x6x6xf32>
+  %9 = sinter.add %7, %8 : (tensor<?x4x6x6xf32>, tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %10 = sinter.softmax %9 {axis = 3 : i64} : (tensor<?x4x6x6xf32>) -> tensor<?x4x6x6xf32>
+  %11 = sinter.dot_general %10, %v {element_type = f32, lhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 1>, rhs_contract = array<i64: 2>} : (tensor<?x4x6x6xf32>, tensor<?x4x6x16xf32>) -> tensor<?x4x6x16xf32>
+  return %5, %11 : tensor<?x4x6x16xf32>, tensor<?x4x6x16xf32>
+}

@@ -30,6 +30,7 @@
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
+#include "ir/RowView.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -599,9 +600,10 @@ bool sinter::cpu::hasAttentionTemplate(Operation *op) {
   Value queries = op->getOperand(0), keyMatrix = op->getOperand(1);
   RankedTensorType query = tensorTypeOf(queries), key = tensorTypeOf(keyMatrix);
   int64_t rows = query.getDimSize(query.getRank() - 2), keys = key.getDimSize(key.getRank() - 2);
-  if (!query.hasStaticShape() || !key.hasStaticShape())
-    return false;
   auto attention = dyn_cast<AttentionOp>(op);
+  bool isOpen = !query.hasStaticShape() || !key.hasStaticShape();
+  if (isOpen && (!attention || readsSums(attention) || !hasKnownRows(query) || !hasKnownRows(key)))
+    return false;
   bool isOneBlock = attention && rows >= kLeastRows && keys >= kLeastKeys && keys <= mostWholeKeys(attention) &&
                     getElementTypeOrSelf(query).getIntOrFloatBitWidth() >= 32 && !readsSums(attention);
   int64_t leastKeys = hasBand(op) ? kLeastBandKeys : kLeastBlockKeys;

@@ -9,8 +9,8 @@
 
 namespace sinter::cpu {
 
-/// f32 or f64 attention of known sizes with as many rows and keys as make its scores dear to keep. Not where the same
-/// products are formed anyway, as a gradient does that reads probabilities.
+/// f32 or f64 attention of known sizes, but for that of the first axis, with as many rows and keys as make its scores
+/// dear to keep. Not where the same products are formed anyway, as a gradient does that reads probabilities.
 bool hasAttentionTemplate(mlir::Operation *op);
 
 } // namespace sinter::cpu

@@ -120,12 +120,19 @@ func.func @few_keys(%q: tensor<2x64x8xf32>, %k: tensor<2x15x8xf32>, %v: tensor<2
   return %0 : tensor<2x64x8xf32>
 }
 
+// CHECK-LABEL: @open_sequences(
+// CHECK: sinter.kernel{{ +}}attention(
+func.func @open_sequences(%q: tensor<?x64x8xf32>, %k: tensor<?x2048x8xf32>, %v: tensor<?x2048x8xf32>) -> tensor<?x64x8xf32> {
+  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<?x64x8xf32>, tensor<?x2048x8xf32>, tensor<?x2048x8xf32>) -> tensor<?x64x8xf32>
+  return %0 : tensor<?x64x8xf32>
+}
+
 // CHECK-LABEL: @open_sizes(
 // CHECK-NOT: attention
 // CHECK: sinter.softmax
-func.func @open_sizes(%q: tensor<?x64x8xf32>, %k: tensor<?x2048x8xf32>, %v: tensor<?x2048x8xf32>) -> tensor<?x64x8xf32> {
-  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<?x64x8xf32>, tensor<?x2048x8xf32>, tensor<?x2048x8xf32>) -> tensor<?x64x8xf32>
-  return %0 : tensor<?x64x8xf32>
+func.func @open_sizes(%q: tensor<?x?x8xf32>, %k: tensor<?x2048x8xf32>, %v: tensor<?x2048x8xf32>) -> tensor<?x?x8xf32> {
+  %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<?x?x8xf32>, tensor<?x2048x8xf32>, tensor<?x2048x8xf32>) -> tensor<?x?x8xf32>
+  return %0 : tensor<?x?x8xf32>
 }
 
 // CHECK-LABEL: @scores_are_formed_anyway(
