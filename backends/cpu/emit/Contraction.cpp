@@ -23,6 +23,7 @@
 // last. The sums have the same bits, unless rhs holds infinities or NaNs where lhs is zero.
 
 #include "backends/cpu/emit/ContractionEmitter.h"
+#include "backends/cpu/emit/OpenTiles.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Strips.h"
 #include "backends/cpu/emit/ZeroSearch.h"
@@ -326,11 +327,6 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
     enter(row);
     emitTile({rows, tile.vectors}, start, column, lhsBase, rhsBase, rhsStep, batchIndex);
   };
-  auto wholeTiles = [&] {
-    Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
-    fn.loop(rowBegin, rowEnd, tile.rows,
-            [&](Value row) { emitAt(row, tile.rows, arith::MinSIOp::create(b, row, lastStart)); });
-  };
   if (int64_t rest = overwrites ? constantOr(plan.rows, 0) % tile.rows : 0) {
     Value whole = fn.index(constantOr(plan.rows, 0) - rest);
     fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows,
@@ -339,21 +335,14 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
     return;
   }
   if (constantOr(plan.rows, ShapedType::kDynamic) != ShapedType::kDynamic) {
-    wholeTiles();
+    Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
+    fn.loop(rowBegin, rowEnd, tile.rows,
+            [&](Value row) { emitAt(row, tile.rows, arith::MinSIOp::create(b, row, lastStart)); });
     return;
   }
-  Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
-  fn.branch(enough, wholeTiles, [&] {
-    Value row = rowBegin;
-    for (int64_t height : {8, 4, 2, 1}) {
-      if (height >= tile.rows)
-        continue;
-      Value left = arith::SubIOp::create(b, rowEnd, row);
-      Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
-      fn.loop(row, end, height,
-              [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
-      row = end;
-    }
+  forOpenTiles(fn, tile.rows, tile.vectors, rowCount, rowBegin, rowEnd, [&](int64_t rows, Value at, Value number) {
+    tileOfBlock = number;
+    emitTile({rows, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex);
   });
 }
 

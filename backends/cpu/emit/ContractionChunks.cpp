@@ -144,7 +144,7 @@ EmittedKernel ContractionEmitter::emitPanelChunks() {
   DimExpr chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
   if (!partials)
     return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.column))));
-  DimExpr places = dims.mul(chunks, tilesPerBlock);
+  DimExpr places = dims.mul(chunks, placesPerBlock());
   return finish(chunks, dims.mul(places, dims.constant(partials->elements() * width)));
 }
 
@@ -169,7 +169,7 @@ void ContractionEmitter::emitGroups(Value first, Value end, Value batch, Value l
       fn.loop(begin, until, 1, [&](Value group) {
         // The places of a call, in what the workspace has for its first chunks.
         Value number = add(fn.begin(), arith::SubIOp::create(b, group, begin));
-        firstPlace = mul(number, fn.materialize(tilesPerBlock));
+        firstPlace = mul(number, fn.materialize(placesPerBlock()));
         emit(group);
       });
     });

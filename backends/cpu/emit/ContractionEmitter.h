@@ -36,6 +36,10 @@ private:
   EmittedKernel emitRowChunks();
   EmittedKernel emitCopiedOnce();
   DimExpr rowBlocks(DimExpr chunks);
+  /// Places for sums of the tiles of a block; tiles of open rows may be one more (OpenTiles.h).
+  DimExpr placesPerBlock() {
+    return dims.add(tilesPerBlock, dims.constant(dims.resolve(plan.rows).isConstant() ? 0 : 1));
+  }
   EmittedKernel finish(DimExpr chunks, DimExpr workspaceBytes);
   /// Quotient and rest.
   std::pair<mlir::Value, mlir::Value> split(mlir::Value index, mlir::Value count);

@@ -25,6 +25,7 @@
 #include "backends/cpu/emit/ConvolutionPlan.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/OpenTiles.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Tiles.h"
 #include "ir/Contraction.h"
@@ -68,7 +69,6 @@ private:
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   int64_t constantOr(DimExpr expr, int64_t otherwise) { return cpu::constantOr(dims, expr, otherwise); }
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
-  void emitOpenPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group. `number` is that of the
   /// tile among those of its block, where it does not follow from the place.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel, Value number = {});
@@ -611,35 +611,8 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
     fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
     return;
   }
-  emitOpenPixels(high, wide, row, begin, end);
-}
-
-/// The same for a row of any size: its last pixels are a tile of the least size that holds them, which reaches back
-/// where the row is long enough, else several.
-void ConvolutionEmitter::emitOpenPixels(int64_t high, int64_t wide, Value row, Value begin, Value end) {
-  // With fewer sums the units wait for results, so that a smaller tile takes as long.
-  constexpr int64_t fewestSums = 8;
-  int64_t fewest = llvm::divideCeil(fewestSums, vectors);
-  SmallVector<int64_t> sizes{wide};
-  llvm::copy_if(ArrayRef<int64_t>{8, 4, 2, 1}, std::back_inserter(sizes), [&](int64_t size) { return size < wide; });
-  Value rowSize = fn.materialize(shape.outWidth), x = begin, number = fn.index(0);
-  for (auto [i, size] : llvm::enumerate(sizes)) {
-    Value left = arith::SubIOp::create(b, end, x), tileSize = fn.index(size);
-    Value count = arith::DivUIOp::create(b, left, tileSize);
-    if (size > 1) {
-      Value rest = arith::RemUIOp::create(b, left, tileSize), least = fn.index(size <= fewest ? 0 : sizes[i + 1]);
-      Value reaches = arith::AndIOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, least),
-                                            arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowSize, tileSize));
-      count = add(count, arith::SelectOp::create(b, reaches, fn.index(1), fn.index(0)));
-    }
-    Value lastStart = arith::SubIOp::create(b, rowSize, tileSize);
-    fn.loop(fn.index(0), count, 1, [&, size = size](Value k) {
-      Value at = arith::MinSIOp::create(b, add(x, mul(k, tileSize)), lastStart);
-      emitTile(high, size, row, at, add(number, k));
-    });
-    x = arith::MinSIOp::create(b, end, add(x, mul(count, tileSize)));
-    number = add(number, count);
-  }
+  forOpenTiles(fn, wide, vectors, fn.materialize(shape.outWidth), begin, end,
+               [&](int64_t length, Value at, Value number) { emitTile(high, length, row, at, number); });
 }
 
 /// Whether no tile reaches back over results of the one before it, which may lie where an operand of what follows the
