@@ -324,8 +324,10 @@ Value EntryFunction::addressOf(StringRef kernel) {
 void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted, Value forks) {
   Value address = addressOf(kernel);
   if (forks && counted.empty()) {
-    Block *here = newBlock(), *elsewhere = newBlock(), *done = newBlock();
-    branch(compare(LLVM::ICmpPredicate::eq, forks, i64(0)), here, {}, elsewhere, {});
+    Block *isShort = newBlock(), *here = newBlock(), *elsewhere = newBlock(), *done = newBlock();
+    branch(compare(LLVM::ICmpPredicate::eq, forks, i64(0)), isShort, {}, elsewhere, {});
+    enter(isShort); // no kernel is called for nothing
+    branch(compare(LLVM::ICmpPredicate::eq, chunks, i64(0)), done, {}, here, {});
     enter(here);
     call(kernel, {ctx, args, i64(0), chunks});
     branch(done);
