@@ -184,6 +184,8 @@ Tensors ResizeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) 
       auto [p, q] = scaleAsFraction(scales[k]);
       axis.resized = axis.size * p / q;
     }
+    if (axis.size == 0 && axis.resized > 0)
+      return emitOpError("requires a size of at least 1 to take elements from on axis ") << k << ", got 0", failure();
     if (axis.resized < 0)
       return emitOpError("requires sizes of at least 0, got ") << axis.resized << " for axis " << k, failure();
     axis.scale = getScales() ? scales[k] : static_cast<double>(axis.resized) / static_cast<double>(axis.size);

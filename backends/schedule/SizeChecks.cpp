@@ -121,6 +121,14 @@ private:
                   ", got {}");
     }
   }
+  /// Where there are results there is an element to make them of.
+  void resize(ResizeOp op) {
+    DimContext &c = sizes.context();
+    for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(op.getOperand()), sizes.dims(op.getResult()))))
+      if (auto [size, result] = pair; size && result)
+        require(Kind::AtLeast, size, c.min(result, c.constant(1)),
+                "a size of at least {} to take elements from on axis " + Twine(axis) + ", got {}");
+  }
   /// A window of the operand, or what replaces one.
   void window(Value operand, ArrayRef<DimExpr> window) {
     for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), window)))
@@ -219,6 +227,7 @@ void Collector::run(Operation *op) {
         if (low && high)
           pad(op.getOperand(), op.getMode(), *low, *high);
       })
+      .Case([&](ResizeOp op) { resize(op); })
       .Case([&](DynamicSliceOp op) { window(op.getOperand(), llvm::map_to_vector(op.getSizes(), number)); })
       .Case([&](DynamicUpdateSliceOp op) { window(op.getOperand(), sizes.dims(op.getUpdate())); })
       .Default([&](Operation *op) {

@@ -98,3 +98,13 @@ func.func @grid_sample_c5_no_wrap(%x: tensor<1x1x2x2xf32>, %grid: tensor<1x2x2x2
   %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode wrap>} : (tensor<1x1x2x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x1x2x2xf32>
   return
 }
+
+// -----
+
+func.func @resize_c5_of_nothing(%x: tensor<2x0xf32>) {
+  %s = sinter.constant dense<[2, 3]> : tensor<2xi64>
+  // expected-error @+2 {{resize requires a size of at least 1 to take elements from on axis 1, got 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.resize %x sizes(%s) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<2x0xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  return
+}
