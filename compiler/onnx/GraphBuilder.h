@@ -134,6 +134,8 @@ public:
   std::optional<Dims> symbolicContents(mlir::Value value) { return shapes.contents(value); }
   /// True if the expression consists of sizes only, and so is none of -1 and 0-for-copy that contents may be.
   bool isSize(DimExpr expression);
+  /// True if both surely have the same product; a null size may be any.
+  bool haveSameCount(const Dims &a, const Dims &b);
   mlir::Value reshapeSizes(mlir::Value value, llvm::ArrayRef<Size> sizes);
   /// A value of rank 0 spread over `sizes`.
   mlir::Value spread(mlir::Value scalar, llvm::ArrayRef<Size> sizes);

@@ -264,6 +264,12 @@ bool GraphBuilder::isSize(DimExpr expression) {
   return llvm::all_of(expression.operands(), [&](DimExpr operand) { return isSize(operand); });
 }
 
+bool GraphBuilder::haveSameCount(const Dims &a, const Dims &b) {
+  auto isKnown = [](DimExpr size) { return bool(size); };
+  return llvm::all_of(a, isKnown) && llvm::all_of(b, isKnown) &&
+         shapes.context().product(a) == shapes.context().product(b);
+}
+
 Value GraphBuilder::reshapeSizes(Value value, ArrayRef<Size> sizes) {
   if (failure)
     return {};

@@ -4,6 +4,7 @@
 
 #include "compiler/onnx/Limits.h"
 #include "compiler/onnx/OpImport.h"
+#include "ir/Checks.h"
 
 using namespace mlir;
 
@@ -212,6 +213,18 @@ static FailureOr<Size> inferSize(OpImport &n, Value x, ArrayRef<int64_t> target,
   return Size{ShapedType::kDynamic, n.div(n.reshape(n.count(x), {1}), n.max(others, 1))};
 }
 
+/// `x`, if it has as many elements as the given sizes say: a reshape with one open size takes what fits.
+static Value requireCount(OpImport &n, Value x, ArrayRef<Size> sizes, const Dims &own, const Dims &expressions) {
+  int64_t open = llvm::count_if(sizes, [](Size size) { return !size.isKnown(); });
+  if (open != 1 || n.haveSameCount(own, expressions))
+    return x;
+  Value found = n.reduce(Combiner::mul, n.shapeTensor(sizes), {0}, false), wanted = n.count(x);
+  if (n.failed())
+    return x;
+  return n.make<RequireOp>(n.compare(CompareKind::eq, found, wanted), x, found, wanted,
+                           "reshape got sizes for {} elements, requires such for {}");
+}
+
 static LogicalResult importReshape(OpImport &n) {
   Value x = n.in(0);
   bool keepZero = n.intAttr("allowzero", 0) != 0;
@@ -266,6 +279,8 @@ static LogicalResult importReshape(OpImport &n) {
       return failure();
     sizes[inferred] = *size;
   }
+  if (inferred < 0)
+    x = requireCount(n, x, sizes, own, expressions);
   return n.out(n.reshapeSizes(x, sizes));
 }
 
