@@ -95,8 +95,11 @@ void Refiner::foldContents(Operation *op) {
 void Refiner::dropSizes(ReshapeOp op) {
   if (!op.getShape())
     return;
-  // The last unknown size follows, unless beside a 0; those before it are the operand's, axis by axis.
+  // The last unknown size follows, unless beside a 0; those before it are the operand's, axis by axis. Where the
+  // numbers of elements are not surely equal, the sizes are still to be compared with them.
   Dims wanted = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
+  if (context.product(wanted) != context.product(own))
+    return;
   int64_t unknown = llvm::count_if(wanted, [](DimExpr size) { return !size.isConstant(); });
   bool besideZero = llvm::any_of(wanted, [](DimExpr size) { return size.isConstant() && size.constant() == 0; });
   for (auto [axis, size] : llvm::enumerate(wanted)) {
@@ -170,9 +173,13 @@ bool Refiner::run() {
         op->setAttr("type", TypeAttr::get(type));
     value.setType(type);
   }
-  for (ReshapeOp op : reshapes)
+  auto keepType = [](Operation *op) { op->setAttr("type", TypeAttr::get(op->getResult(0).getType())); };
+  for (ReshapeOp op : reshapes) {
     op.getShapeMutable().clear();
+    keepType(op);
+  }
   for (auto [op, like] : likes) {
+    keepType(op);
     op.getShapeMutable().clear();
     if (like)
       op.getLikeMutable().assign(like);

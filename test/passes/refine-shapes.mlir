@@ -141,3 +141,25 @@ func.func @amounts_through_floats(%a: tensor<10xf32>, %fill: tensor<f32>, %step:
   %2 = sinter.dynamic_pad %1, %fill, %zero, %high2 : (tensor<?xf32>, tensor<f32>, tensor<1xi64>, tensor<1xi64>) -> tensor<?xf32>
   return %0, %1, %2 : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>
 }
+
+// What a broadcast or a reshape says of its type is what its result is, once no operand tells its sizes.
+// CHECK-LABEL: @type_of_known_sizes
+// CHECK: sinter.broadcast %arg0 axes = [] {type = tensor<1x5xf32>}
+// CHECK: sinter.reshape %arg1 {type = tensor<2x3xf32>}
+func.func @type_of_known_sizes(%c: tensor<f32>, %x: tensor<6xf32>) -> (tensor<1x5xf32>, tensor<2x3xf32>) {
+  %s = sinter.constant dense<[1, 5]> : tensor<2xi64>
+  %0 = sinter.broadcast %c shape(%s) axes = [] {type = tensor<1x?xf32>} : (tensor<f32>, tensor<2xi64>) -> tensor<1x5xf32>
+  %t = sinter.constant dense<[2, 3]> : tensor<2xi64>
+  %1 = sinter.reshape %x, %t {type = tensor<?x3xf32>} : (tensor<6xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  return %0, %1 : tensor<1x5xf32>, tensor<2x3xf32>
+}
+
+// A size that need not fit is still compared.
+// CHECK-LABEL: @sizes_that_may_not_fit
+// CHECK: sinter.reshape %arg0, %{{.*}} {type = tensor<?x?xf32>}
+func.func @sizes_that_may_not_fit(%x: tensor<?x?x?xf32>) -> tensor<?x?xf32> {
+  %s = sinter.shape %x : (tensor<?x?x?xf32>) -> tensor<3xi64>
+  %0 = sinter.slice %s {starts = array<i64: 0>, limits = array<i64: 2>, steps = array<i64: 1>} : (tensor<3xi64>) -> tensor<2xi64>
+  %1 = sinter.reshape %x, %0 {type = tensor<?x?xf32>} : (tensor<?x?x?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %1 : tensor<?x?xf32>
+}
