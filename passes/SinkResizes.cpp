@@ -38,8 +38,8 @@ static ResizeOp shrinkingResize(ConvolutionOp op, Value part) {
   int64_t channels = channelAxis(op);
   if (from[0] != to[0] || from[channels] != to[channels] || !to[channels].isConstant())
     return nullptr;
-  bool isFewer = 2 * typicalElements(context, from) <= typicalElements(context, to);
-  return isFewer && op.getType().getDimSize(channels) <= to[channels].constant() ? resize : ResizeOp();
+  bool grows = typicallyGrows(context, from, to, /*times=*/2);
+  return grows && op.getType().getDimSize(channels) <= to[channels].constant() ? resize : ResizeOp();
 }
 
 namespace {

@@ -49,10 +49,15 @@ Value sinter::tableOf(OpBuilder &b, Location loc, Type element, ArrayRef<OpFoldR
   return parts.size() == 1 ? parts.front() : ConcatenateOp::create(b, loc, parts, 0).getResult();
 }
 
-double sinter::typicalElements(DimContext &dims, ArrayRef<DimExpr> sizes) {
+static double typicalElements(DimContext &dims, ArrayRef<DimExpr> sizes) {
   constexpr int64_t typical = 256;
   double elements = 1;
   for (DimExpr size : sizes)
     elements *= static_cast<double>(evaluateSize(dims, size, [](DimExpr) { return typical; }));
   return elements;
+}
+
+bool sinter::typicallyGrows(DimContext &dims, ArrayRef<DimExpr> from, ArrayRef<DimExpr> to, int64_t times) {
+  double after = typicalElements(dims, to);
+  return after > 0 && after >= static_cast<double>(times) * typicalElements(dims, from);
 }

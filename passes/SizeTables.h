@@ -21,8 +21,9 @@ mlir::OpFoldResult sizeEntry(mlir::OpBuilder &b, mlir::Value value, int64_t axis
 mlir::Value tableOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element,
                     llvm::ArrayRef<mlir::OpFoldResult> entries);
 
-/// The number of elements where each open size is one that images often have.
-double typicalElements(DimContext &dims, llvm::ArrayRef<DimExpr> sizes);
+/// Whether there are so many times as many elements of sizes `to` as of `from`, and some, where each open size is one
+/// that images often have.
+bool typicallyGrows(DimContext &dims, llvm::ArrayRef<DimExpr> from, llvm::ArrayRef<DimExpr> to, int64_t times);
 
 } // namespace sinter
 

@@ -41,9 +41,7 @@ struct ResizePlan {
   /// Nothing with the reason in `refusal` where axes depend on each other.
   LogicalResult find(ResizeOp op, std::string &refusal);
   bool resizes(int64_t axis) const { return scales.empty() ? from[axis] != to[axis] : scales[axis] != 1; }
-  bool grows(ArrayRef<DimExpr> before) {
-    return typicalElements(context, to) >= kLeastGrowth * typicalElements(context, before);
-  }
+  bool grows(ArrayRef<DimExpr> before) { return typicallyGrows(context, before, to, kLeastGrowth); }
 };
 } // namespace
 

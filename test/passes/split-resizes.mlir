@@ -78,3 +78,14 @@ func.func @open(%x: tensor<3x?x?xf32>, %y: tensor<3x8x8xf32>, %s: tensor<3xi64>)
   %1 = sinter.resize %y sizes(%s) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<3x8x8xf32>, tensor<3xi64>) -> tensor<3x?x?xf32>
   return %0, %1 : tensor<3x?x?xf32>, tensor<3x?x?xf32>
 }
+
+// Of nothing there is nothing to split.
+// CHECK-LABEL: @empty
+// CHECK: sinter.resize
+// CHECK-NOT: sinter.resize
+// CHECK: return
+func.func @empty(%x: tensor<2x23x1xf32>) -> tensor<2x11x0xf32> {
+  %f = sinter.constant dense<[1.0, 0.5, 0.5]> : tensor<3xf32>
+  %0 = sinter.resize %x scales(%f) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<2x23x1xf32>, tensor<3xf32>) -> tensor<2x11x0xf32>
+  return %0 : tensor<2x11x0xf32>
+}
