@@ -119,6 +119,9 @@ LogicalResult GridSampleOp::inferReturnTypes(MLIRContext *, std::optional<Locati
   llvm::append_range(shape, grid.getShape().drop_front().drop_back());
   bool isLast = adaptor.getLayout() == ConvLayout::channels_last;
   shape.insert(isLast ? shape.end() : shape.begin() + 1, operand.getDimSize(isLast ? rank - 1 : 1));
+  if (llvm::is_contained(operand.getShape(), 0) && llvm::all_of(shape, [](int64_t size) { return size > 0; })) // C6
+    return emitOptionalError(location, "grid_sample requires an operand with elements where the result has some, got ",
+                             operand);
   types.push_back(RankedTensorType::get(shape, operand.getElementType()));
   return success();
 }

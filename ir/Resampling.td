@@ -39,6 +39,7 @@ def GridSampleOp : Sinter_Op<"grid_sample", [DeclareOpInterfaceMethods<Elemental
 
     * (C1) operand has rank 3 at least, grid the same rank.   * (C2) grid's last size is rank - 2.   * (C3) both have one N.
     * (C4) both have one element type.   * (C5) padding is not wrap.
+    * (C6) operand has elements where the result has.
   }];
   let arguments = (ins Sinter_FloatTensor:$operand, Sinter_FloatTensor:$grid, Sinter_ResizeModeAttr:$mode,
                        Sinter_PadModeAttr:$padding, DefaultValuedAttr<BoolAttr, "false">:$align_corners,

@@ -227,6 +227,11 @@ void Collector::run(Operation *op) {
         if (low && high)
           pad(op.getOperand(), op.getMode(), *low, *high);
       })
+      .Case([&](GridSampleOp op) {
+        DimContext &c = sizes.context();
+        require(Kind::AtLeast, c.product(sizes.dims(op.getOperand())),
+                c.min(c.product(sizes.dims(op.getResult())), number(1)), "an operand of at least {} element, got {}");
+      })
       .Case([&](ResizeOp op) { resize(op); })
       .Case([&](DynamicSliceOp op) { window(op.getOperand(), llvm::map_to_vector(op.getSizes(), number)); })
       .Case([&](DynamicUpdateSliceOp op) { window(op.getOperand(), sizes.dims(op.getUpdate())); })

@@ -108,3 +108,12 @@ func.func @resize_c5_of_nothing(%x: tensor<2x0xf32>) {
   %0 = sinter.resize %x sizes(%s) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<2x0xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @grid_sample_c6_of_nothing(%x: tensor<1x1x0x2xf32>, %grid: tensor<1x2x2x2xf32>) {
+  // expected-error @+2 {{grid_sample requires an operand with elements where the result has some, got 'tensor<1x1x0x2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.grid_sample %x, %grid {mode = #sinter<resize_mode linear>, padding = #sinter<pad_mode edge>} : (tensor<1x1x0x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x1x2x2xf32>
+  return
+}
