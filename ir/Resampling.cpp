@@ -86,10 +86,10 @@ LogicalResult ResizeOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
         return emitOptionalError(location, "resize requires sizes of at least 0, got ", size, " for axis ", axis);
     shape = *sizes;
   }
-  for (auto [axis, size] : llvm::enumerate(shape))
-    if (operand.getDimSize(axis) == 0 && size > 0) // C5
-      return emitOptionalError(location, "resize requires a size of at least 1 to take elements from on axis ", axis,
-                               ", got 0");
+  bool hasElements = llvm::all_of(shape, [](int64_t size) { return size > 0; });
+  if (const int64_t *none = llvm::find(operand.getShape(), 0); hasElements && none != operand.getShape().end()) // C5
+    return emitOptionalError(location, "resize requires a size of at least 1 to take elements from on axis ",
+                             none - operand.getShape().begin(), ", got 0");
   types.push_back(RankedTensorType::get(shape, operand.getElementType()));
   return success();
 }

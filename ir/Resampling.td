@@ -16,7 +16,7 @@ def ResizeOp : Sinter_Op<"resize", [DeclareOpInterfaceMethods<Elemental>, Declar
 
     * (C1) `scales` or `sizes` is given.   * (C2) `scales` and `sizes` have rank(operand) elements.
     * (C3) `roi` is given for tf_crop_and_resize and has 2 * rank(operand) elements.   * (C4) scales are above 0, sizes at least 0.
-    * (C5) An axis that has elements afterwards had some before.
+    * (C5) operand has elements where the result has.
   }];
   let arguments = (ins Sinter_NumberTensor:$operand, Optional<1DTensorOf<[F32]>>:$scales, Optional<Sinter_SizesTensor>:$sizes,
                        Optional<Sinter_FloatTensor>:$roi, Sinter_ResizeModeAttr:$mode, Sinter_CoordinateModeAttr:$coordinates,

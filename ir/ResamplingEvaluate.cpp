@@ -184,8 +184,6 @@ Tensors ResizeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) 
       auto [p, q] = scaleAsFraction(scales[k]);
       axis.resized = axis.size * p / q;
     }
-    if (axis.size == 0 && axis.resized > 0)
-      return emitOpError("requires a size of at least 1 to take elements from on axis ") << k << ", got 0", failure();
     if (axis.resized < 0)
       return emitOpError("requires sizes of at least 0, got ") << axis.resized << " for axis " << k, failure();
     axis.scale = getScales() ? scales[k] : static_cast<double>(axis.resized) / static_cast<double>(axis.size);
@@ -197,6 +195,11 @@ Tensors ResizeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) 
     axes.push_back(axis);
     shape.push_back(axis.resized);
   }
+  if (const Axis *none = llvm::find_if(axes, [](const Axis &axis) { return axis.size == 0; });
+      none != axes.end() && !llvm::is_contained(shape, 0))
+    return emitOpError("requires a size of at least 1 to take elements from on axis ")
+               << none - axes.begin() << ", got 0",
+           failure();
   if (failed(requireRoom(*this, evaluator, x.elementType(), shape)))
     return failure();
   HostTensor result(x.elementType(), shape);

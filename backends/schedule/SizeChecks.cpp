@@ -124,9 +124,10 @@ private:
   /// Where there are results there is an element to make them of.
   void resize(ResizeOp op) {
     DimContext &c = sizes.context();
-    for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(op.getOperand()), sizes.dims(op.getResult()))))
-      if (auto [size, result] = pair; size && result)
-        require(Kind::AtLeast, size, c.min(result, c.constant(1)),
+    DimExpr least = c.min(c.product(sizes.dims(op.getResult())), c.constant(1));
+    for (auto [axis, size] : llvm::enumerate(sizes.dims(op.getOperand())))
+      if (size)
+        require(Kind::AtLeast, size, least,
                 "a size of at least {} to take elements from on axis " + Twine(axis) + ", got {}");
   }
   /// A window of the operand, or what replaces one.
