@@ -4,6 +4,7 @@
 
 #include "compiler/onnx/GraphBuilder.h"
 #include "ir/Ranges.h"
+#include "ir/SizeArithmetic.h"
 
 using namespace mlir;
 
@@ -194,46 +195,34 @@ Size GraphBuilder::plus(Size a, int64_t addend) {
 
 std::optional<Size> GraphBuilder::sizeOf(DimExpr expression) {
   DimContext &context = shapes.context();
-  if (failure)
+  bool areVisible = true, areExact = true;
+  DimContext::forEachSymbol(expression, [&](unsigned symbol) {
+    SymbolSource source = context.source(symbol);
+    areVisible &= source.kind == SymbolSource::Kind::Size && source.value &&
+                  source.value.getParentBlock() == b.getInsertionBlock();
+  });
+  if (failure || !areVisible)
     return std::nullopt;
-  if (expression.isConstant())
-    return fixed(expression.constant());
-  if (expression.kind() == DimExpr::Kind::Symbol) {
-    SymbolSource source = context.source(expression.symbol());
-    bool isVisible = source.value && source.value.getParentBlock() == b.getInsertionBlock();
-    if (!isVisible || source.kind != SymbolSource::Kind::Size)
-      return std::nullopt;
-    return sizeOf(source.value, source.axis);
-  }
-  std::optional<Size> result;
-  for (DimExpr operand : expression.operands()) {
-    std::optional<Size> next = sizeOf(operand);
-    if (!next)
-      return std::nullopt;
-    if (!result) {
-      result = next;
-      continue;
-    }
-    Value left = sizeValue(*this, *result), right = sizeValue(*this, *next);
-    switch (expression.kind()) {
-    case DimExpr::Kind::Mul:
-      result = times(*result, *next);
-      continue;
-    case DimExpr::Kind::Add:
-      result = Size{ShapedType::kDynamic, add(left, right)};
-      continue;
-    case DimExpr::Kind::FloorDiv: { // of what is not negative by what is not 0, where both roundings are one
-      std::optional<int64_t> low = context.bounds(expression.operands()[0]).low, least = context.bounds(operand).low;
-      if (!low || *low < 0 || !least || *least < 1)
-        return std::nullopt;
-      result = Size{ShapedType::kDynamic, div(left, right)};
-      continue;
-    }
-    default:
-      return std::nullopt;
-    }
-  }
-  return result;
+  llvm::DenseMap<const void *, Value> made;
+  auto leaf = [&](DimExpr part) {
+    if (part.isConstant())
+      return ints({part.constant()});
+    SymbolSource source = context.source(part.symbol());
+    return sizeValue(*this, sizeOf(source.value, source.axis));
+  };
+  auto combine = [&](DimExpr::Kind kind, SizeNumber<Value> x, SizeNumber<Value> y) -> SizeNumber<Value> {
+    if (kind == DimExpr::Kind::Mul)
+      return {mul(x.value, y.value)};
+    if (kind == DimExpr::Kind::Add)
+      return {add(x.value, y.value)};
+    // A quotient of what is not negative by what is not 0: both roundings are one.
+    areExact &= kind == DimExpr::Kind::FloorDiv && x.low >= 0 && y.low >= 1;
+    return areExact ? SizeNumber<Value>{div(x.value, y.value)} : x;
+  };
+  Value value = buildSize<Value>(
+      context, expression, [&](DimExpr part) { return made.lookup(part.getOpaqueValue()); },
+      [&](DimExpr part, Value built) { made[part.getOpaqueValue()] = built; }, leaf, combine);
+  return areExact ? std::optional<Size>({ShapedType::kDynamic, value}) : std::nullopt;
 }
 
 Value GraphBuilder::shapeTensor(ArrayRef<Size> sizes) {
