@@ -100,8 +100,7 @@ struct AttentionMatching {
 /// Makes an attention of `op` and what it reads where `op` is the second product of one: a product whose left operand
 /// is the softmax of a scaled product, with masks that are added or selected, and with keys that may be repeated for
 /// groups of heads. Sizes are known, but for that of the first axis, types f32 or f64, and nobody else reads what lies
-/// between. False leaves `op` as it
-/// was.
+/// between. False leaves `op` as it was.
 bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept, const AttentionMatching &matching = {});
 
 } // namespace sinter
