@@ -237,8 +237,9 @@ bool sinter::keepsOrderOfBytes(Value value) {
     bool isReal = isa<FloatType>(to) && (from.isInteger(8) || (from.isInteger(32) && !from.isUnsignedInteger()));
     return isWider || isReal;
   }
+  if (!isa_and_nonnull<AddOp, SubOp, MulOp>(op) || !(isFloat(value) || getElementTypeOrSelf(value).isInteger(32)))
+    return false;                  // a sum of bytes wraps
   constexpr double most = 1 << 20; // with a byte in 32 bits nothing wraps
-  std::optional<double> number =
-      isa_and_nonnull<AddOp, SubOp, MulOp>(op) ? uniformValue(op->getOperand(1)) : std::nullopt;
+  std::optional<double> number = uniformValue(op->getOperand(1));
   return number && std::abs(*number) < most && (!isa<MulOp>(op) || (*number > 0 && isFloat(value)));
 }

@@ -402,6 +402,19 @@ func.func @greatest_of_turned_bytes(%x: tensor<1x9xi8>) -> tensor<1x7xf32> {
   return %2 : tensor<1x7xf32>
 }
 
+// A sum of bytes wraps, which turns the order around: it stays before the window.
+// CHECK-LABEL: @greatest_of_wrapped_bytes
+// CHECK: %[[WRAPPED:.*]] = sinter.add {{.*}} tensor<1x9xui8>
+// CHECK: sinter.reduce_window max %[[WRAPPED]] {{.*}} -> tensor<1x7xui8>
+func.func @greatest_of_wrapped_bytes(%x: tensor<1x9xi8>) -> tensor<1x7xf32> {
+  %c = sinter.constant dense<128> : tensor<1x9xui8>
+  %0 = sinter.convert %x {element_type = ui8} : (tensor<1x9xi8>) -> tensor<1x9xui8>
+  %1 = sinter.add %0, %c : (tensor<1x9xui8>, tensor<1x9xui8>) -> tensor<1x9xui8>
+  %2 = sinter.convert %1 {element_type = f32} : (tensor<1x9xui8>) -> tensor<1x9xf32>
+  %3 = sinter.reduce_window max %2 {window = array<i64: 1, 3>, strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : (tensor<1x9xf32>) -> tensor<1x7xf32>
+  return %3 : tensor<1x7xf32>
+}
+
 // The first window holds padding alone: negative infinity, which no byte is.
 // CHECK-LABEL: @greatest_of_padding_alone
 // CHECK: sinter.reduce_window max {{.*}} -> tensor<1x10xf32>
