@@ -179,7 +179,7 @@ static Value blockProduct(DotGeneralOp dot, Dequantized found, Evaluator &evalua
   std::vector<char> columns = columnsOf<char>(*codes, found.sumAxis);
   Value bytes = constant(packed(columns, k, block, isSigned, dot.getContext()), "codes");
   return c.make<BlockDotOp>(dot.getLhs(), bytes, constant(scaleNumbers, "scales"),
-                            areUsual ? Value() : constant(zeroBytes, "zeros"));
+                            areUsual ? Value() : constant(zeroBytes, "zeros"), false);
 }
 
 void sinter::formBlockProducts(func::FuncOp function) {

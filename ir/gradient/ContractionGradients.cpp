@@ -118,7 +118,8 @@ struct DetRule : Rule<DetRule, DetOp> {
 struct BlockDotRule : Rule<BlockDotRule, BlockDotOp> {
   static SmallVector<Value> restate(Composer &c, ValueRange operands) {
     auto copy =
-        BlockDotOp::create(c, operands[0], operands[1], operands[2], operands.size() > 3 ? operands[3] : Value());
+        BlockDotOp::create(c, operands[0], operands[1], operands[2], operands.size() > 3 ? operands[3] : Value(),
+                           /*byte_rows=*/false);
     FailureOr<SmallVector<Value>> results = copy.decompose(c);
     copy.erase();
     return *results;

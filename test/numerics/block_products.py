@@ -4,7 +4,7 @@
 
 Products with 4-bit codes in blocks (sinter.block_dot) against NumPy in f64, by 1e-5 of the sum of magnitudes: all block sizes, sums that end within a block and within a
 word, few and many rows, known and unknown, with and without zeros, and what follows; at -O0 too, and on 1, 2 and 4 threads with equal bits. Codes that stand for 0 give
-0. Infinities and NaN in x give what IEEE 754 says of the sum. For the targets that are named; by default some that this machine can run."""
+0. Infinities and NaN in x give what IEEE 754 says of the sum. Some of x are rounded to bytes by blocks, and said to be so. For the targets that are named; by default some that this machine can run."""
 import os
 import subprocess
 import sys
@@ -16,6 +16,7 @@ import levels
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
+from byte_rows import rounded_to_bytes
 
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "native"]
 # leading sizes of x (0: unknown, of so many), k, columns, block
@@ -25,7 +26,7 @@ SHAPES = [((1,), 64, 32, 32, ()), ((), 100, 40, 16, ()), ((2,), 77, 33, 16, ()),
 
 
 class Case:
-    """A product; of its number, zeros and what follows."""
+    """A product; of its number, zeros, whether x is rounded to bytes and what follows."""
 
     def __init__(self, number, shape):
         self.name = f"b{number}"
@@ -34,11 +35,12 @@ class Case:
         self.codes = rng.integers(0, 256, (n, blocks, block // 2), dtype=np.uint8)
         self.scales = rng.uniform(-0.1, 0.1, (n, blocks)).astype(np.float32)
         self.zeros = rng.integers(0, 16, (n, blocks), dtype=np.uint8) if number % 2 else None
+        self.isRounded = number % 4 > 1
         if n > 3:  # columns of zeros
             zero = 8 if self.zeros is None else self.zeros[3, :, None]
             self.codes[3] = zero * 17
         self.c = rng.uniform(-1, 1, n).astype(np.float32)
-        self.follows = number % 3 == 1
+        self.follows = number % 6 == 1
         self.rng = rng
 
     def text(self):
@@ -55,7 +57,7 @@ class Case:
         if self.zeros is not None:
             text += constant("z", self.zeros, "ui8")
             types += f", tensor<{places}xui8>"
-        text += f"  %p = sinter.block_dot %x, %q, %s{', %z' if self.zeros is not None else ''} : ({types}) -> {y}\n"
+        text += f"  %p = sinter.block_dot %x, %q, %s{', %z' if self.zeros is not None else ''} {{byte_rows = {str(self.isRounded).lower()}}} : ({types}) -> {y}\n"
         if self.follows:
             text += constant("c", self.c, "f32")
             like, shape = (" like(%p)", f", {y}") if "?" in y else ("", "")
@@ -64,6 +66,10 @@ class Case:
         return text + f"  return %{'r' if self.follows else 'p'} : {y}\n}}\n"
 
     def inputs(self):
+        for x in self.numbers():
+            yield rounded_to_bytes(x, self.block) if self.isRounded and x.size else x
+
+    def numbers(self):
         for size in self.sizes or (None,):
             x = self.rng.standard_normal([size if rows == 0 else rows for rows in self.rows] + [self.k]).astype(np.float32)
             yield x
@@ -101,7 +107,7 @@ def main():
     ways = [(target, "-O2") for _, target in levels.numbered(TARGETS, chosen)] + [("native", "-O0")]
     for number, (target, level) in enumerate(ways):
         # Each shape with and without zeros, and each target some of both; the host all.
-        cases = [Case(2 * i + j, shape) for i, shape in enumerate(SHAPES) for j in (0, 1) if chosen or target == "native" or (i + j + number) % 2]
+        cases = [Case(4 * i + j, shape) for i, shape in enumerate(SHAPES) for j in range(4) if chosen or target == "native" or (i + j + number) % 2]
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:

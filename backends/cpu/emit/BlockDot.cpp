@@ -14,7 +14,8 @@
 //             rows (MicroKernel.h); memory holds codes alone
 //
 // Few rows become digits of bytes where the target multiplies bytes four at a time (DigitRows.h): a mask makes four
-// codes of each column bytes, and four products by digits take less time than the codes from memory.
+// codes of each column bytes, and four products by digits take less time than the codes from memory. Rows that are
+// bytes already are one digit, however many they are, and no strip is made.
 //
 // Elsewhere and in strips a code becomes a float by no conversion. Where it lies in the mantissa, at bit 4 p of the
 // word's lower half, its bits with those of 2^(23 - 4 p) are that number plus the code; subtracting the number plus the
@@ -38,6 +39,11 @@ using namespace sinter::cpu;
 
 /// Rows that read codes as they stream by; for more a strip is made. Sums of digits take registers for two at once.
 constexpr int64_t kFewRows = 4, kDigitRows = 2;
+/// Rows of bytes whose digits are written at a time: they stay in a cache while codes stream by.
+constexpr int64_t kByteRows = 64;
+/// Columns that each chunk takes at least: it writes the rows' bytes anew, which takes as long as some 60 columns of
+/// their products.
+constexpr int64_t kByteColumns = 256;
 /// Codes of a word, and of each of its halves, whose places in a mantissa differ.
 constexpr int64_t kWordCodes = 8, kHalfCodes = 4;
 /// Independent multiply-adds, by rows, vectors and chains.
@@ -63,6 +69,8 @@ struct BlockProduct {
   int64_t words() const { return blocks * block / kWordCodes; } // of a column
   std::optional<int64_t> knownRows() const { return rows.isConstant() ? std::optional(rows.constant()) : std::nullopt; }
   bool mayHaveStrips() const { return !knownRows() || *knownRows() > kFewRows; }
+  /// Whether all rows become one digit an element.
+  bool areBytes(const Target &target) { return op.getByteRows() && DigitRows::areFor(target); }
 };
 } // namespace
 
@@ -187,6 +195,8 @@ private:
   SmallVector<Value> addDigits(const Columns &columns, Value block, Value row, int64_t height, ValueRange totals);
   void emitStream(const Columns &columns, Value row, int64_t height);
   void streamRows(Value panelIndex);
+  void forRows(Value low, Value high, int64_t most, function_ref<void(Value, int64_t)> emitRows);
+  int64_t digitCount() { return areBytes(fn.spec.target()) ? 1 : DigitRows::kDigits; }
   void writeStrip(Value panelIndex);
   void emitTile(const RegisterTile &shape, Value panelIndex, int64_t first, Value row);
   void tileRows(Value panelIndex);
@@ -203,6 +213,7 @@ private:
   VectorType floats, ints;
   Value wordsOf, strip, stripBase;
   std::optional<DigitRows> digitRows; // where few rows are digits
+  Value firstRow, rowEnd;             // those of bytes whose digits are written
 };
 } // namespace
 
@@ -302,10 +313,11 @@ SmallVector<Value> BlockDotEmitter::addBlock(const Columns &columns, Value block
 /// Adds the products of block `block` with the digits of `height` rows from `row` on to `totals` [row][vector].
 SmallVector<Value> BlockDotEmitter::addDigits(const Columns &columns, Value block, Value row, int64_t height,
                                               ValueRange totals) {
-  constexpr int64_t digits = DigitRows::kDigits;
+  int64_t digits = digitCount();
   SmallVector<Value> sums(height * columns.vectors * digits);
   auto placeOfSum = [&](int64_t i, int64_t j, int64_t digit) { return (i * columns.vectors + j) * digits + digit; };
-  auto rowAt = [&](int64_t i) { return add(row, fn.index(i)); };
+  Value place = firstRow ? arith::SubIOp::create(b, row, firstRow).getResult() : row;
+  auto rowAt = [&](int64_t i) { return add(place, fn.index(i)); };
   for (int64_t j = 0; j < columns.vectors; ++j) {
     Value zero = zeros ? zerosAt(placeOf(columns, block, j))
                        : arith::ConstantOp::create(b, b.getI32IntegerAttr(kUsualZero)).getResult();
@@ -388,27 +400,33 @@ void BlockDotEmitter::finishTile(ValueRange sums, Value row, int64_t height, con
       });
 }
 
-/// All rows, of which there are few, times one panel.
+/// [low, high) in tiles of `most` rows, and what is left in lower ones, each half as high.
+void BlockDotEmitter::forRows(Value low, Value high, int64_t most, function_ref<void(Value, int64_t)> emitRows) {
+  for (int64_t height = most; height > 0; height /= 2) {
+    Value tiles = arith::DivUIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(height));
+    Value end = add(low, mul(tiles, height));
+    fn.loop(low, end, height, [&](Value at) { emitRows(at, height); });
+    low = end;
+  }
+}
+
+/// All rows, of which there are few, or the rows of bytes at hand times one panel.
 void BlockDotEmitter::streamRows(Value panelIndex) {
   // What stands in for digits has no registers for as much, unless there are many.
   bool standsIn = DigitRows::areFor(fn.spec.target()) && !digitRows;
-  int64_t vectors = standsIn && fn.spec.target().vectorRegisters < 32 ? 1 : fewVectors;
+  int64_t registers = fn.spec.target().vectorRegisters, vectors = standsIn && registers < 32 ? 1 : fewVectors;
+  int64_t most = digitRows || standsIn ? kDigitRows : kFewRows;
+  if (firstRow) // a sum and a total each, beside codes, a mask and what is loaded
+    most = std::max<int64_t>((registers - 7) / (2 * vectors), 1);
   for (int64_t first = 0; first < panel / lanes; first += vectors) {
     Columns columns{panelIndex, first, vectors};
-    int64_t most = digitRows || standsIn ? kDigitRows : kFewRows;
-    if (knownRows()) {
+    if (knownRows() && !firstRow) {
       for (int64_t row = 0; row < *knownRows(); row += most)
         emitStream(columns, fn.index(row), std::min(most, *knownRows() - row));
       continue;
     }
-    Value row = fn.index(0), rowCount = fn.materialize(rows);
-    for (int64_t height = most; height > 0; height /= 2) {
-      Value left = arith::SubIOp::create(b, rowCount, row);
-      Value tiles = arith::DivUIOp::create(b, left, fn.index(height));
-      Value end = add(row, mul(tiles, height));
-      fn.loop(row, end, height, [&](Value at) { emitStream(columns, at, height); });
-      row = end;
-    }
+    Value low = firstRow ? firstRow : fn.index(0), high = firstRow ? rowEnd : fn.materialize(rows);
+    forRows(low, high, most, [&](Value at, int64_t height) { emitStream(columns, at, height); });
   }
 }
 
@@ -466,25 +484,23 @@ void BlockDotEmitter::tileRows(Value panelIndex) {
     }
     Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
     fn.branch(enough, wholeTiles, [&] {
-      Value row = fn.index(0);
-      for (int64_t height : {8, 4, 2, 1}) {
-        if (height >= tile.rows)
-          continue;
-        Value left = arith::SubIOp::create(b, rowCount, row);
-        Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), height));
-        fn.loop(row, end, height, [&](Value at) { emitTile({height, tile.vectors}, panelIndex, first, at); });
-        row = end;
-      }
+      constexpr uint64_t highest = 8;
+      auto lower = static_cast<int64_t>(std::min(highest, llvm::bit_floor(static_cast<uint64_t>(tile.rows - 1))));
+      forRows(fn.index(0), rowCount, lower,
+              [&](Value at, int64_t height) { emitTile({height, tile.vectors}, panelIndex, first, at); });
     });
   }
 }
 
 /// The bytes of a chunk's workspace.
 int64_t BlockDotEmitter::workspaceBytes() {
-  int64_t strips = mayHaveStrips() ? stripElements() * widthOf(Number::f32) : 0;
-  bool hasDigits = DigitRows::areFor(fn.spec.target()) && knownRows().value_or(kFewRows) <= kFewRows;
-  int64_t digits = hasDigits ? knownRows().value_or(kFewRows) * DigitRows::wordsOf(k, block) * 4 : 0;
-  return llvm::alignTo(std::max(strips, digits), fn.spec.target().cacheLineBytes);
+  const Target &target = fn.spec.target();
+  bool areAllDigits = areBytes(target);
+  int64_t strips = mayHaveStrips() && !areAllDigits ? stripElements() * widthOf(Number::f32) : 0;
+  int64_t most = areAllDigits ? kByteRows : kFewRows, rowCount = std::min(knownRows().value_or(most), most);
+  bool hasDigits = areAllDigits || (DigitRows::areFor(target) && knownRows().value_or(most) <= most);
+  int64_t digits = hasDigits ? rowCount * DigitRows::wordsOf(k, block, digitCount()) * 4 : 0;
+  return llvm::alignTo(std::max(strips, digits), target.cacheLineBytes);
 }
 
 EmittedKernel BlockDotEmitter::emit() {
@@ -507,7 +523,7 @@ EmittedKernel BlockDotEmitter::emit() {
   auto few = [&] {
     if (!DigitRows::areFor(fn.spec.target()))
       return walk(&BlockDotEmitter::streamRows);
-    digitRows.emplace(fn, k, block, fn.workspace(), work);
+    digitRows.emplace(fn, k, block, digitCount(), fn.workspace(), work);
     Value none = arith::ConstantOp::create(b, b.getBoolAttr(false));
     Value isSpecial = fn.loop(fn.index(0), fn.materialize(rows), 1, none, [&](Value row, ValueRange carried) {
       return SmallVector<Value>{digitRows->write(row, fn.input(x), mul(row, k), carried[0])};
@@ -520,7 +536,21 @@ EmittedKernel BlockDotEmitter::emit() {
     fn.branch(arith::XOrIOp::create(b, isSpecial, arith::ConstantOp::create(b, b.getBoolAttr(true))), asDigits,
               asFloats);
   };
-  if (knownRows())
+  auto bytes = [&] {
+    digitRows.emplace(fn, k, block, digitCount(), fn.workspace(), work);
+    Value rowCount = fn.materialize(rows), none = arith::ConstantOp::create(b, b.getBoolAttr(false));
+    fn.loop(fn.index(0), rowCount, kByteRows, [&](Value from) {
+      firstRow = from;
+      rowEnd = arith::MinSIOp::create(b, add(from, fn.index(kByteRows)), rowCount);
+      fn.loop(firstRow, rowEnd, 1, [&](Value row) {
+        digitRows->write(arith::SubIOp::create(b, row, from), fn.input(x), mul(row, k), none);
+      });
+      walk(&BlockDotEmitter::streamRows);
+    });
+  };
+  if (areBytes(fn.spec.target()))
+    bytes();
+  else if (knownRows())
     mayHaveStrips() ? many() : few();
   else
     fn.branch(arith::CmpIOp::create(b, arith::CmpIPredicate::sle, fn.materialize(rows), fn.index(kFewRows)), few, many);
@@ -531,10 +561,10 @@ EmittedKernel BlockDotEmitter::emit() {
   emitted.chunks = dims.constant(chunks);
   if (chunkBytes)
     emitted.workspaceBytes = dims.constant(chunks * chunkBytes);
-  if (knownRows()) {
-    double rate = mayHaveStrips() ? fn.spec.costs().tiledMacsPerNs : fn.spec.costs().streamedMacsPerNs;
-    emitted.estimatedNs = static_cast<double>(*knownRows() * k * columns) / rate;
-  }
+  double rate = mayHaveStrips() ? fn.spec.costs().tiledMacsPerNs : fn.spec.costs().streamedMacsPerNs;
+  if (areBytes(fn.spec.target()))
+    rate = fn.spec.costs().byteMacsPerNs;
+  emitted.estimate(fn.spec, dims.mul(rows, dims.constant(k * columns)), 1 / rate);
   return emitted;
 }
 
@@ -562,6 +592,8 @@ Plan sinter::cpu::planBlockDot(KernelSpec &spec, ScheduleAttr given) {
   int64_t panelMacs = product->words() * kWordCodes * product->panel;
   int64_t perChunk =
       product->mayHaveStrips() ? llvm::divideCeil(product->panels(), spec.costs().stripChunks) : int64_t(1);
+  if (product->areBytes(spec.target()))
+    perChunk = std::max(perChunk, std::min(kByteColumns / product->panel, product->panels()));
   plan.setChunk(std::max(spec.costs().streamedMacs, perChunk * panelMacs));
   for (std::optional<unsigned> input : {std::optional(product->codes), std::optional(product->scales), product->zeros})
     if (input)

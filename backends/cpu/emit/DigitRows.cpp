@@ -15,13 +15,17 @@ constexpr int64_t kGroup = 16;
 /// that of infinities and NaN.
 constexpr int32_t kLeastField = 13, kSpecialField = 255;
 constexpr int32_t kBias = 127, kFractionBits = 23;
+/// The greatest magnitude of an only digit, and the exponent of the least magnitude that it may stand for.
+constexpr float kMostByte = 127;
+constexpr int32_t kLeastBytes = 8;
 /// log2 of what a first digit may be, and of the base.
 constexpr int32_t kFirstBits = 6, kBaseBits = 7;
 /// Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
 constexpr float kRounding = 12582912.0f;
 
-DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, Value workspace, Value base)
-    : fn(fn), b(fn.b), k(k), block(block), blockWords(wordsOf(block, block)), bytes(workspace), base(base) {
+DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, int64_t digits, Value workspace, Value base)
+    : fn(fn), b(fn.b), k(k), block(block), digits(digits), blockWords(wordsOf(block, block, digits)), bytes(workspace),
+      base(base) {
   assert(block % kGroup == 0 && "blocks are whole groups");
   auto view = [&](Type element) {
     return memref::ViewOp::create(b, MemRefType::get({kHuge}, element), workspace, fn.index(0), ValueRange{});
@@ -36,8 +40,8 @@ DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, Value workspa
   form.kPack = form.kStep = 4;
 }
 
-int64_t DigitRows::wordsOf(int64_t k, int64_t block) {
-  return llvm::divideCeil(k, block) * (kDigits * block / 4 + 2 * kDigits);
+int64_t DigitRows::wordsOf(int64_t k, int64_t block, int64_t digits) {
+  return llvm::divideCeil(k, block) * (digits * block / 4 + 2 * digits);
 }
 
 static Value add(ImplicitLocOpBuilder &b, Value x, Value y) { return arith::AddIOp::create(b, x, y); }
@@ -59,6 +63,29 @@ Value DigitRows::write(Value row, Value buffer, Value from, Value before) {
   if (int64_t rest = k % block)
     isSpecial = arith::OrIOp::create(b, isSpecial, writeBlock(row, fn.index(whole), buffer, from, rest));
   return isSpecial;
+}
+
+std::pair<Value, Value> DigitRows::scalesOf(Value most) {
+  auto number = [&](int32_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)).getResult(); };
+  auto real = [&](float value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(value)).getResult(); };
+  if (digits == 1) {
+    Value greatest = arith::BitcastOp::create(b, b.getF32Type(), most);
+    Value isLess = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, most, number(kLeastBytes << kFractionBits));
+    Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, most, number(kSpecialField << kFractionBits));
+    Value up = arith::DivFOp::create(b, real(kMostByte), greatest);
+    Value factor = arith::DivFOp::create(b, greatest, real(kMostByte));
+    factor = arith::SelectOp::create(b, isSpecial, real(std::numeric_limits<float>::quiet_NaN()), factor);
+    return {arith::SelectOp::create(b, isLess, real(0), up), arith::SelectOp::create(b, isLess, real(0), factor)};
+  }
+  Value field = arith::ShRUIOp::create(b, most, number(kFractionBits));
+  field = arith::MaxSIOp::create(b, field, number(kLeastField));
+  auto power = [&](Value exponent) {
+    Value bits = arith::ShLIOp::create(b, exponent, number(kFractionBits));
+    return arith::BitcastOp::create(b, b.getF32Type(), bits).getResult();
+  };
+  // The greatest magnitude is below 2^(field - 126), and first digits are below 2^6.
+  Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + kFirstBits), field));
+  return {up, power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)))};
 }
 
 /// `count` elements, and zeros up to the block's end. True (i1) where one is a NaN or an infinity.
@@ -86,21 +113,13 @@ Value DigitRows::writeBlock(Value row, Value at, Value buffer, Value from, int64
     greatest = arith::MaxSIOp::create(b, greatest, bits);
   }
   Value most = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI, greatest);
-  Value field = arith::ShRUIOp::create(b, most, number(kFractionBits));
-  Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, field, number(kSpecialField));
-  field = arith::MaxSIOp::create(b, field, number(kLeastField));
-  auto power = [&](Value exponent) {
-    Value bits = arith::ShLIOp::create(b, exponent, number(kFractionBits));
-    return arith::BitcastOp::create(b, b.getF32Type(), bits).getResult();
-  };
-  // The greatest magnitude is below 2^(field - 126), and first digits are below 2^6.
-  Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + kFirstBits), field));
-  Value factor = power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)));
+  Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, most, number(kSpecialField << kFractionBits));
+  auto [up, factor] = scalesOf(most);
   for (Value &element : elements)
     element = arith::MulFOp::create(b, element, vector::BroadcastOp::create(b, type, up));
   Value words = blockBase(row, at);
   writeDigits(elements, words);
-  memref::StoreOp::create(b, factor, floats, ValueRange{add(b, words, fn.index(kDigits * block / 4 + kDigits))});
+  memref::StoreOp::create(b, factor, floats, ValueRange{add(b, words, fn.index(digits * block / 4 + digits))});
   return isSpecial;
 }
 
@@ -112,7 +131,7 @@ void DigitRows::writeDigits(MutableArrayRef<Value> elements, Value words) {
   };
   Value place = arith::MulIOp::create(b, words, fn.index(4)),
         zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
-  for (int64_t digit = 0; digit < kDigits; ++digit) {
+  for (int64_t digit = 0; digit < digits; ++digit) {
     Value sum = splat(0);
     for (auto [i, element] : llvm::enumerate(elements)) {
       Value raised = arith::AddFOp::create(b, element, splat(kRounding));
@@ -126,7 +145,7 @@ void DigitRows::writeDigits(MutableArrayRef<Value> elements, Value words) {
     }
     Value total = vector::ReductionOp::create(b, vector::CombiningKind::ADD, arith::FPToSIOp::create(b, bitsType, sum));
     Value negated = arith::SubIOp::create(b, zero, total);
-    memref::StoreOp::create(b, negated, ints, ValueRange{add(b, words, fn.index(kDigits * block / 4 + digit))});
+    memref::StoreOp::create(b, negated, ints, ValueRange{add(b, words, fn.index(digits * block / 4 + digit))});
   }
 }
 
@@ -136,8 +155,8 @@ SmallVector<Value> DigitRows::startOf(Value row, Value at, Value zeros, int64_t 
   SmallVector<Value> starts;
   Value words = blockBase(row, at);
   auto type = VectorType::get({lanes}, b.getI32Type());
-  for (int64_t digit = 0; digit < kDigits; ++digit) {
-    Value place = add(b, words, fn.index(kDigits * block / 4 + digit));
+  for (int64_t digit = 0; digit < digits; ++digit) {
+    Value place = add(b, words, fn.index(digits * block / 4 + digit));
     Value sum = memref::LoadOp::create(b, ints, ValueRange{place});
     if (isa<VectorType>(zeros.getType()))
       starts.push_back(arith::MulIOp::create(b, zeros, vector::BroadcastOp::create(b, type, sum)));
@@ -156,6 +175,8 @@ Value DigitRows::addCodes(Value row, Value at, Value element, int64_t digit, Val
 
 Value DigitRows::join(ArrayRef<Value> sums) {
   auto type = cast<VectorType>(sums[0].getType()), floatType = VectorType::get(type.getShape(), b.getF32Type());
+  if (digits == 1)
+    return arith::SIToFPOp::create(b, floatType, sums[0]);
   Value shift = arith::ConstantOp::create(b, DenseElementsAttr::get(type, kBaseBits));
   auto pair = [&](Value high, Value low) {
     Value both = add(b, arith::ShLIOp::create(b, high, shift), low);
@@ -166,7 +187,7 @@ Value DigitRows::join(ArrayRef<Value> sums) {
 }
 
 Value DigitRows::factorOf(Value row, Value at, int64_t lanes) {
-  Value place = add(b, blockBase(row, at), fn.index(kDigits * block / 4 + kDigits));
+  Value place = add(b, blockBase(row, at), fn.index(digits * block / 4 + digits));
   Value factor = memref::LoadOp::create(b, floats, ValueRange{place});
   return vector::BroadcastOp::create(b, VectorType::get({lanes}, b.getF32Type()), factor);
 }

@@ -11,7 +11,11 @@
 // zero points take from them; four such sums become one float. Blocks whose magnitudes are below 2^-114 have fewer
 // bits. A NaN or an infinity has no digits: `write` tells of them, and such rows are multiplied as floats.
 //
-//   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  2^(e - 7)  f32
+// Elements that are multiples of a 127th of their block's greatest magnitude are one digit each, that multiple, and the
+// block's factor is the 127th; NaN for a block with a NaN or an infinity. Magnitudes below 2^-119 count as zeros.
+//
+//   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  its factor  f32: 2^(e
+//   - 7)
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
 #define SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
@@ -23,20 +27,20 @@ namespace sinter::cpu {
 
 class DigitRows {
 public:
-  /// Digits of an element.
+  /// Digits of an element of any value.
   static constexpr int64_t kDigits = 4;
 
-  /// Rows of `k` elements in blocks of `block`, a multiple of 16, beside each other in `workspace` (memref of i8) from
-  /// the 32-bit word `base` on.
-  DigitRows(KernelFunction &fn, int64_t k, int64_t block, mlir::Value workspace, mlir::Value base);
+  /// Rows of `k` elements of `digits` digits, 1 or kDigits, in blocks of `block`, a multiple of 16, beside each other
+  /// in `workspace` (memref of i8) from the 32-bit word `base` on.
+  DigitRows(KernelFunction &fn, int64_t k, int64_t block, int64_t digits, mlir::Value workspace, mlir::Value base);
 
   /// True when the target multiplies four bytes at a time.
   static bool areFor(const Target &target) { return target.byteDots != ByteDots::none; }
   /// 32-bit words that a row takes.
-  static int64_t wordsOf(int64_t k, int64_t block);
+  static int64_t wordsOf(int64_t k, int64_t block, int64_t digits);
 
   /// Writes row `row`, whose f32 elements are in `buffer` from `from` on; elements beyond k are zeros. True (i1) where
-  /// an element is a NaN or an infinity, or `before` is true.
+  /// an element is a NaN or an infinity, or `before` is true; rows of one digit need not be told of.
   mlir::Value write(mlir::Value row, mlir::Value buffer, mlir::Value from, mlir::Value before);
 
   /// What the sums of block `block` of row `row` start from, [digit]: minus `zeros`, a number or one for each of
@@ -53,12 +57,15 @@ public:
 
 private:
   mlir::Value blockBase(mlir::Value row, mlir::Value block);
+  /// What elements of a block are multiplied with to become first digits, and its factor, by the bits of its greatest
+  /// magnitude.
+  std::pair<mlir::Value, mlir::Value> scalesOf(mlir::Value most);
   mlir::Value writeBlock(mlir::Value row, mlir::Value block, mlir::Value buffer, mlir::Value from, int64_t count);
   void writeDigits(llvm::MutableArrayRef<mlir::Value> elements, mlir::Value base);
 
   KernelFunction &fn;
   mlir::ImplicitLocOpBuilder &b;
-  int64_t k, block, blockWords;
+  int64_t k, block, digits, blockWords;
   mlir::Value bytes, ints, floats, base;
   ProductForm form;
 };
