@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Windows.h"
+#include "ir/Checks.h"
 #include "ir/Ranges.h"
 
 using namespace mlir;
@@ -108,6 +109,21 @@ Value alongChannels(OpImport &n, Value bias, Value like) {
   return n.broadcastLike(bias, like, {1});
 }
 
+/// `x` [N, C, spatial...] of as many channels as a filter says, where it leaves their number open.
+static Value withChannels(OpImport &n, Value x, int64_t channels) {
+  if (n.failed() || !ShapedType::isDynamic(n.size(x, 1)))
+    return x;
+  Value found = n.dim(x, 1), wanted = n.scalarInt(channels);
+  x = n.make<RequireOp>(n.compare(CompareKind::eq, found, wanted), x, found, wanted,
+                        "convolution got {} input channels, requires {} by its filters");
+  if (n.failed())
+    return x;
+  SmallVector<Size> sizes;
+  for (int64_t axis = 0; axis < n.rank(x); ++axis)
+    sizes.push_back(axis == 1 ? n.fixed(channels) : n.sizeOf(x, axis));
+  return n.reshapeSizes(x, sizes);
+}
+
 Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill) {
   if (n.failed())
     return {};
@@ -123,6 +139,11 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill)
     (void)n.unsupported("a filter whose shape is known only at run time");
     return {};
   }
+  int64_t groups = n.intAttr("group", 1);
+  if (groups >= 1 && groups <= kMaxWindow && n.size(filter, 1) <= kMaxWindow)
+    x = withChannels(n, x, groups * n.size(filter, 1));
+  if (n.failed())
+    return {};
   FailureOr<Window> window = readWindow(n, x, n.dims(filter).drop_front(2));
   if (failed(window))
     return {};
@@ -135,8 +156,8 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill)
     window->low.assign(ones.size(), 0);
     window->high.assign(ones.size(), 0);
   }
-  return n.make<ConvolutionOp>(x, filter, window->strides, window->low, window->high, ones, window->dilations,
-                               n.intAttr("group", 1), ConvLayout::channels_first, elementType);
+  return n.make<ConvolutionOp>(x, filter, window->strides, window->low, window->high, ones, window->dilations, groups,
+                               ConvLayout::channels_first, elementType);
 }
 
 static LogicalResult importConv(OpImport &n) {
@@ -188,6 +209,9 @@ static LogicalResult importConvTranspose(OpImport &n) {
   int64_t in = n.size(filter, 0), outPerGroup = n.size(filter, 1);
   if (groups < 1 || groups > kMaxWindow || in % groups != 0)
     return n.error("requires channels in " + Twine(groups) + " groups, found " + Twine(in));
+  x = withChannels(n, x, in);
+  if (n.failed())
+    return failure();
   FailureOr<SmallVector<int64_t>> strides = spatialAttr(n, "strides", spatial);
   FailureOr<SmallVector<int64_t>> dilations = spatialAttr(n, "dilations", spatial);
   if (failed(strides) || failed(dilations))

@@ -132,8 +132,9 @@ public:
   /// Symbolic sizes of a value.
   Dims symbolicSizes(mlir::Value value) { return shapes.dims(value); }
   std::optional<Dims> symbolicContents(mlir::Value value) { return shapes.contents(value); }
-  /// True if the expression consists of sizes only, and so is none of -1 and 0-for-copy that contents may be.
-  bool isSize(DimExpr expression);
+  /// True if the expression consists of sizes only, and so is none of -1 and 0-for-copy that contents may be. `known`:
+  /// expressions that are sizes whatever they consist of.
+  bool isSize(DimExpr expression, const llvm::DenseSet<const void *> &known);
   /// True if both surely have the same product; a null size may be any.
   bool haveSameCount(const Dims &a, const Dims &b);
   mlir::Value reshapeSizes(mlir::Value value, llvm::ArrayRef<Size> sizes);

@@ -245,12 +245,12 @@ Value GraphBuilder::shapeTensor(ArrayRef<Size> sizes) {
   return concat(parts, 0);
 }
 
-bool GraphBuilder::isSize(DimExpr expression) {
-  if (expression.isConstant())
+bool GraphBuilder::isSize(DimExpr expression, const llvm::DenseSet<const void *> &known) {
+  if (expression.isConstant() || known.contains(expression.getOpaqueValue()))
     return true;
   if (expression.kind() == DimExpr::Kind::Symbol)
     return shapes.context().source(expression.symbol()).kind == SymbolSource::Kind::Size;
-  return llvm::all_of(expression.operands(), [&](DimExpr operand) { return isSize(operand); });
+  return llvm::all_of(expression.operands(), [&](DimExpr operand) { return isSize(operand, known); });
 }
 
 bool GraphBuilder::haveSameCount(const Dims &a, const Dims &b) {

@@ -498,8 +498,42 @@ LogicalResult Importer::importGraph(const onnxfile::Graph &graph, Frame &frame, 
   return success();
 }
 
+/// More than any model has: beyond, an input's number of channels stays open, and its convolution tells of it.
+constexpr int64_t kMaxChannels = int64_t(1) << 20;
+
+/// How many channels inputs have by the filters that they meet, as they are or as other types.
+static llvm::StringMap<int64_t> channelsByFilters(const onnxfile::Graph &graph) {
+  llvm::StringMap<const onnxfile::Tensor *> constants;
+  for (const onnxfile::Tensor &tensor : graph.initializer())
+    constants[tensor.name()] = &tensor;
+  llvm::StringMap<StringRef> sources; // of what keeps its shape
+  llvm::StringMap<int64_t> channels;
+  for (const onnxfile::Node &node : graph.node()) {
+    StringRef op = node.op_type();
+    if (!node.domain().empty() || node.input_size() < 1 || node.output_size() < 1)
+      continue;
+    StringRef x = node.input(0);
+    if (auto source = sources.find(x); source != sources.end())
+      x = source->second;
+    if (op == "Identity" || op == "Cast" || op == "QuantizeLinear" || op == "DequantizeLinear")
+      sources[node.output(0)] = x;
+    bool isTransposed = op == "ConvTranspose";
+    auto filter = node.input_size() > 1 ? constants.find(node.input(1)) : constants.end();
+    if ((op != "Conv" && !isTransposed) || filter == constants.end() || filter->second->dims_size() < 3)
+      continue;
+    int64_t groups = 1, each = filter->second->dims(isTransposed ? 0 : 1);
+    for (const onnxfile::Attribute &attribute : node.attribute())
+      if (attribute.name() == "group" && !isTransposed)
+        groups = attribute.i();
+    if (groups >= 1 && each >= 1 && groups <= kMaxChannels && each <= kMaxChannels / groups)
+      channels.try_emplace(x, groups * each);
+  }
+  return channels;
+}
+
 FailureOr<MainArguments> Importer::findArguments(const onnxfile::Graph &graph) {
   MainArguments found;
+  llvm::StringMap<int64_t> channels = channelsByFilters(graph);
   llvm::StringSet<> initialized;
   for (const onnxfile::Tensor &tensor : graph.initializer())
     initialized.insert(tensor.name());
@@ -509,6 +543,12 @@ FailureOr<MainArguments> Importer::findArguments(const onnxfile::Graph &graph) {
     FailureOr<RankedTensorType> type = inputType(input);
     if (failed(type))
       return failure();
+    if (auto known = channels.find(input.name());
+        known != channels.end() && type->getRank() > 2 && type->isDynamicDim(1)) {
+      SmallVector<int64_t> dims(type->getShape());
+      dims[1] = known->second;
+      type = RankedTensorType::get(dims, type->getElementType());
+    }
     found.inputs.push_back(&input);
     found.types.push_back(*type);
   }

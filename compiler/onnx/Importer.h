@@ -48,6 +48,8 @@ public:
   llvm::Expected<mlir::ElementsAttr> constantAttr(const onnxfile::Tensor &tensor);
   /// Null if the dialect has no such type.
   mlir::Type elementType(int64_t onnxType);
+  /// Expressions that are sizes of tensors of which the file asks for the shape.
+  llvm::DenseSet<const void *> sizesOfValues;
   bool forInference() const { return options.forInference; }
   bool checksPositions() const { return options.checkPositions; }
   /// Appends one line to the report.

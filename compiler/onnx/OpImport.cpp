@@ -28,6 +28,13 @@ const onnxfile::Attribute *OpImport::attribute(StringRef name) const {
   return nullptr;
 }
 
+void OpImport::noteSizes(Value value) {
+  for (DimExpr size : symbolicSizes(value))
+    importer.sizesOfValues.insert(size.getOpaqueValue());
+}
+
+bool OpImport::isSize(DimExpr expression) { return GraphBuilder::isSize(expression, importer.sizesOfValues); }
+
 int64_t OpImport::intAttr(StringRef name, int64_t otherwise) const {
   const onnxfile::Attribute *found = attribute(name);
   return found ? found->i() : otherwise; // of that kind, as the reader has seen

@@ -69,6 +69,10 @@ public:
   /// A constant from a tensor of the file.
   mlir::Value constantOf(const onnxfile::Tensor &tensor, llvm::StringRef name);
 
+  /// Remembers that the sizes of `value`, whatever they were computed from, are sizes: isSize says so from now on.
+  void noteSizes(mlir::Value value);
+  bool isSize(DimExpr expression);
+
   //===--- bodies of If, Loop and Scan ---===//
 
   /// Values of the surrounding graphs that `graph` uses and that are no constants (those are repeated inside).
@@ -126,6 +130,10 @@ public:
   }
   void addIn(llvm::StringRef domain, llvm::StringRef name, int64_t since, unsigned minInputs, ImportFn import,
              int64_t until = kNewestOpset);
+  /// An operator of onnxruntime's domain, which has one version of each.
+  void addContrib(llvm::StringRef name, unsigned minInputs, ImportFn import) {
+    addIn("com.microsoft", name, 1, minInputs, import);
+  }
 
   /// The entry for a version, or null and why there is none.
   const OpEntry *find(llvm::StringRef domain, llvm::StringRef name, int64_t version, std::string &reason) const;
@@ -156,6 +164,8 @@ void registerSignal(Registry &registry);
 void registerRandom(Registry &registry);
 void registerTraining(Registry &registry);
 void registerAttention(Registry &registry);
+void registerContrib(Registry &registry);
+void registerContribAttention(Registry &registry);
 
 } // namespace sinter::onnx
 

@@ -112,6 +112,7 @@ static LogicalResult importTrilu(OpImport &n) {
 
 static LogicalResult importShape(OpImport &n) {
   Value shape = n.shapeOf(n.in(0));
+  n.noteSizes(n.in(0));
   int64_t rank = n.rank(n.in(0)), start = n.intAttr("start", 0), end = n.intAttr("end", rank);
   auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
   start = clamp(start);
