@@ -1,16 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Families.h"
 
 using namespace mlir;
 
 namespace sinter::onnx {
 
-/// [batch, length, heads * size] to [batch, heads, length, size].
-static Value splitHeads(OpImport &n, Value x, int64_t heads) {
+Value takeApart(OpImport &n, Value x, int64_t heads) {
+  return n.reshapeSizes(x, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.fixed(heads), n.over(n.sizeOf(x, 2), heads)});
+}
+
+Value splitHeads(OpImport &n, Value x, int64_t heads) {
   if (n.failed() || n.rank(x) == 4)
     return x;
-  Size width = n.over(n.sizeOf(x, 2), heads);
-  return n.transpose(n.reshapeSizes(x, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.fixed(heads), width}), {0, 2, 1, 3});
+  return n.transpose(takeApart(n, x, heads), {0, 2, 1, 3});
+}
+
+Value joinHeads(OpImport &n, Value x) {
+  Value rows = n.transpose(x, {0, 2, 1, 3});
+  return n.reshapeSizes(rows, {n.sizeOf(rows, 0), n.sizeOf(rows, 1), n.times(n.sizeOf(rows, 2), n.sizeOf(rows, 3))});
+}
+
+Value repeatHeads(OpImport &n, Value x, int64_t heads) {
+  if (n.failed() || heads == n.size(x, 1))
+    return x;
+  int64_t pairs = n.size(x, 1);
+  SmallVector<Size> sizes = {n.sizeOf(x, 0), n.fixed(pairs), n.fixed(heads / pairs), n.sizeOf(x, 2), n.sizeOf(x, 3)};
+  Value wide = n.expand(n.unsqueeze(x, {2}), n.shapeTensor(sizes));
+  return n.reshapeSizes(wide, {sizes[0], n.fixed(heads), sizes[3], sizes[4]});
+}
+
+Value rotate(OpImport &n, Value x, Value cosine, Value sine, int64_t rotated, bool interleaved) {
+  int64_t width = n.size(x, 3);
+  cosine = n.unsqueeze(cosine, {2});
+  sine = n.unsqueeze(sine, {2});
+  Value rest = rotated == width ? Value() : n.slice(x, 3, rotated, width);
+  Value head = rotated == width ? x : n.slice(x, 3, 0, rotated);
+  Value a = interleaved ? n.slice(head, 3, 0, rotated, 2) : n.slice(head, 3, 0, rotated / 2);
+  Value b = interleaved ? n.slice(head, 3, 1, rotated, 2) : n.slice(head, 3, rotated / 2, rotated);
+  Value real = n.sub(n.mul(a, cosine), n.mul(b, sine)), imaginary = n.add(n.mul(a, sine), n.mul(b, cosine));
+  Value turned;
+  if (interleaved) {
+    Value pairs = n.concat({n.unsqueeze(real, {4}), n.unsqueeze(imaginary, {4})}, 4);
+    turned = n.reshapeSizes(pairs, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.sizeOf(x, 2), n.fixed(rotated)});
+  } else {
+    turned = n.concat({real, imaginary}, 3);
+  }
+  return rest ? n.concat({turned, rest}, 3) : turned;
 }
 
 namespace {
@@ -22,8 +57,6 @@ public:
 
 private:
   LogicalResult readHeads();
-  /// Each head of keys and values serves several of queries.
-  Value repeatHeads(Value x);
   void readMask();
   /// Where queries may look, beside the mask: a boolean that broadcasts to [batch, heads, rows, columns], or null.
   Value findAllowed();
@@ -36,7 +69,6 @@ private:
   Value whole();
   /// Step by step, as caps, windows and the scores as an output need it.
   Value bySteps();
-  Value joinHeads(Value x);
 
   OpImport &n;
   Value q, k, v, presentKey, presentValue, past, lengths, scores;
@@ -87,14 +119,6 @@ LogicalResult Attention::readHeads() {
   k = presentKey;
   v = presentValue;
   return success(!n.failed());
-}
-
-Value Attention::repeatHeads(Value x) {
-  if (heads == pairs || n.failed())
-    return x;
-  SmallVector<Size> sizes = {n.sizeOf(x, 0), n.fixed(pairs), n.fixed(heads / pairs), n.sizeOf(x, 2), n.sizeOf(x, 3)};
-  Value wide = n.expand(n.unsqueeze(x, {2}), n.shapeTensor(sizes));
-  return n.reshapeSizes(wide, {sizes[0], n.fixed(heads), sizes[3], sizes[4]});
 }
 
 void Attention::readMask() {
@@ -180,8 +204,8 @@ Value Attention::whole() {
 
 Value Attention::bySteps() {
   double infinity = std::numeric_limits<double>::infinity(), root = std::sqrt(scale);
-  k = repeatHeads(k);
-  v = repeatHeads(v);
+  k = repeatHeads(n, k, heads);
+  v = repeatHeads(n, v, heads);
   Value keys = n.transpose(k, {0, 1, 3, 2});
   Value product = n.matmul(n.mul(q, root), n.mul(keys, root), type), capped = product;
   if (cap > 0)
@@ -213,13 +237,6 @@ Value Attention::bySteps() {
   return n.matmul(shares, v, type);
 }
 
-Value Attention::joinHeads(Value x) {
-  if (rank == 4)
-    return x;
-  Value rows = n.transpose(x, {0, 2, 1, 3});
-  return n.reshapeSizes(rows, {n.sizeOf(rows, 0), n.sizeOf(rows, 1), n.times(n.fixed(heads), n.sizeOf(rows, 3))});
-}
-
 LogicalResult Attention::run() {
   if (failed(readHeads()))
     return failure();
@@ -229,7 +246,7 @@ LogicalResult Attention::run() {
   bool isPlain =
       cap == 0 && !lengths && !n.wants(3) && (!isWindow || ((type.isF32() || type.isF64()) && findBand(before, after)));
   Value result = isPlain ? whole() : bySteps();
-  if (n.failed() || failed(n.out(joinHeads(result))))
+  if (n.failed() || failed(n.out(rank == 4 ? result : joinHeads(n, result))))
     return failure();
   for (Value more : {presentKey, presentValue, scores})
     if (more && n.outputs.size() < n.numOutputs() && failed(n.out(more)))
@@ -251,8 +268,7 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
   for (int64_t axis = 0; axis < n.rank(x); ++axis)
     original.push_back(n.sizeOf(x, axis));
   // [batch, length, heads, size]
-  x = flat ? n.reshapeSizes(x, {original[0], original[1], n.fixed(heads), n.over(original[2], heads)})
-           : n.transpose(x, {0, 2, 1, 3});
+  x = flat ? takeApart(n, x, heads) : n.transpose(x, {0, 2, 1, 3});
   int64_t width = n.size(x, 3);
   if (ShapedType::isDynamic(width) || n.rank(x) != 4)
     return n.unsupported("a head size known only at run time");
@@ -267,22 +283,8 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
     cosine = n.gather(cosine, positions, 0);
     sine = n.gather(sine, positions, 0);
   }
-  cosine = n.unsqueeze(n.slice(cosine, 2, 0, rotated / 2), {2});
-  sine = n.unsqueeze(n.slice(sine, 2, 0, rotated / 2), {2});
-  Value rest = rotated == width ? Value() : n.slice(x, 3, rotated, width);
-  Value head = rotated == width ? x : n.slice(x, 3, 0, rotated);
-  Value a = interleaved ? n.slice(head, 3, 0, rotated, 2) : n.slice(head, 3, 0, rotated / 2);
-  Value b = interleaved ? n.slice(head, 3, 1, rotated, 2) : n.slice(head, 3, rotated / 2, rotated);
-  Value real = n.sub(n.mul(a, cosine), n.mul(b, sine)), imaginary = n.add(n.mul(a, sine), n.mul(b, cosine));
-  Value turned;
-  if (interleaved) {
-    Value pairs = n.concat({n.unsqueeze(real, {4}), n.unsqueeze(imaginary, {4})}, 4);
-    turned = n.reshapeSizes(pairs, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.sizeOf(x, 2), n.fixed(rotated)});
-  } else {
-    turned = n.concat({real, imaginary}, 3);
-  }
-  if (rest)
-    turned = n.concat({turned, rest}, 3);
+  Value turned =
+      rotate(n, x, n.slice(cosine, 2, 0, rotated / 2), n.slice(sine, 2, 0, rotated / 2), rotated, interleaved);
   return n.out(flat ? n.reshapeSizes(turned, original) : n.transpose(turned, {0, 2, 1, 3}));
 }
 

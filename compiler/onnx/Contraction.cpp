@@ -2,7 +2,7 @@
 //
 // Matrix products and sums over shared axes.
 
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Families.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -11,10 +11,12 @@ namespace sinter::onnx {
 
 static LogicalResult importMatMul(OpImport &n) { return n.out(n.matmul(n.in(0), n.in(1), n.elem(n.in(0)))); }
 
-static LogicalResult importGemm(OpImport &n) {
+Value gemm(OpImport &n) {
   Value a = n.in(0), b = n.in(1), c = n.in(2);
-  if (n.rank(a) != 2 || n.rank(b) != 2)
-    return n.error("requires matrices, found " + printShape(n.dims(a)) + " and " + printShape(n.dims(b)));
+  if (n.rank(a) != 2 || n.rank(b) != 2) {
+    (void)n.error("requires matrices, found " + printShape(n.dims(a)) + " and " + printShape(n.dims(b)));
+    return {};
+  }
   int64_t contractA = n.intAttr("transA", 0) ? 0 : 1, contractB = n.intAttr("transB", 0) ? 1 : 0;
   Value result = n.make<DotGeneralOp>(a, b, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{contractA},
                                       ArrayRef<int64_t>{contractB}, n.elem(a));
@@ -23,8 +25,10 @@ static LogicalResult importGemm(OpImport &n) {
     result = n.mul(result, alpha);
   if (c && beta != 0)
     result = n.add(result, beta == 1 ? c : n.mul(c, beta));
-  return n.out(result);
+  return result;
 }
+
+static LogicalResult importGemm(OpImport &n) { return n.out(gemm(n)); }
 
 static LogicalResult importDet(OpImport &n) { return n.out(n.make<DetOp>(n.in(0))); }
 

@@ -2,6 +2,7 @@
 //
 // Arithmetic, math and activations.
 
+#include "compiler/onnx/Families.h"
 #include "compiler/onnx/Float8.h"
 #include "compiler/onnx/OpImport.h"
 #include "ir/Storage.h"
@@ -195,16 +196,19 @@ static LogicalResult importSwiGlu(OpImport &n) {
   return n.out(n.mul(n.mul(gate, n.make<LogisticOp>(alpha == 1 ? gate : n.mul(gate, alpha))), n.in(1)));
 }
 
-static LogicalResult importGelu(OpImport &n) {
-  Value x = n.in(0);
+Value gelu(OpImport &n, Value x, bool byTanh) {
   Value inner;
-  if (n.stringAttr("approximate", "none") == "tanh") {
+  if (byTanh) {
     Value cubic = n.mul(n.mul(n.mul(x, x), x), 0.044715);
     inner = n.make<TanhOp>(n.mul(n.add(x, cubic), 0.7978845608028654));
   } else {
     inner = n.make<ErfOp>(n.mul(x, 0.7071067811865476));
   }
-  return n.out(n.mul(n.mul(x, 0.5), n.add(inner, 1)));
+  return n.mul(n.mul(x, 0.5), n.add(inner, 1));
+}
+
+static LogicalResult importGelu(OpImport &n) {
+  return n.out(gelu(n, n.in(0), n.stringAttr("approximate", "none") == "tanh"));
 }
 
 static LogicalResult importShrink(OpImport &n) {

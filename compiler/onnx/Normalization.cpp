@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/Families.h"
 #include "compiler/onnx/Windows.h"
 
 using namespace mlir;
@@ -8,31 +9,34 @@ namespace sinter::onnx {
 //===--- softmax ------------------------------------------------------------------------------------------------===//
 
 /// Until operator set 12 the operand was made a matrix at `axis`, and its rows were normalized.
-static LogicalResult overRows(OpImport &n, llvm::function_ref<Value(Value, int64_t)> build) {
-  Value x = n.in(0);
-  int64_t axis = n.axisAttr("axis", n.version < 13 ? 1 : -1, n.rank(x));
+static Value overRows(OpImport &n, Value x, int64_t version, llvm::function_ref<Value(Value, int64_t)> build) {
+  int64_t axis = n.axisAttr("axis", version < 13 ? 1 : -1, n.rank(x));
   if (axis < 0)
-    return failure();
-  if (n.version >= 13 || axis == n.rank(x) - 1)
-    return n.out(build(x, axis));
+    return {};
+  if (version >= 13 || axis == n.rank(x) - 1)
+    return build(x, axis);
   Value rows = build(n.flatten(x, axis), 1);
   SmallVector<Size> sizes;
   for (int64_t k = 0; k < n.rank(x); ++k)
     sizes.push_back(n.sizeOf(x, k));
-  return n.out(n.reshapeSizes(rows, sizes));
+  return n.reshapeSizes(rows, sizes);
+}
+
+Value softmax(OpImport &n, Value x, int64_t version, bool logarithm) {
+  return overRows(n, x, version, [&](Value rows, int64_t axis) { return n.make<SoftmaxOp>(rows, axis, logarithm); });
 }
 
 template <bool logarithm> static LogicalResult importSoftmax(OpImport &n) {
-  return overRows(n, [&](Value x, int64_t axis) { return n.make<SoftmaxOp>(x, axis, logarithm); });
+  return n.out(softmax(n, n.in(0), n.version, logarithm));
 }
 
 static LogicalResult importHardmax(OpImport &n) {
-  return overRows(n, [&](Value x, int64_t axis) -> Value {
+  return n.out(overRows(n, n.in(0), n.version, [&](Value x, int64_t axis) -> Value {
     Value best = n.unsqueeze(n.make<ArgReduceOp>(x, axis, Combiner::max, false), {axis});
     if (n.failed())
       return {};
     return n.convert(n.compare(CompareKind::eq, n.positions(x, axis), best), n.elem(x));
-  });
+  }));
 }
 
 //===--- statistics ---------------------------------------------------------------------------------------------===//
@@ -123,32 +127,30 @@ static Value forRow(OpImport &n, Value value, Value x, int64_t axis) {
   return n.expand(value, n.shapeTensor(sizes));
 }
 
-template <bool center> static LogicalResult importLayerNorm(OpImport &n) {
-  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
-  int64_t axis = n.axisAttr("axis", -1, n.rank(x));
-  if (axis < 0)
-    return failure();
+SmallVector<Value> layerNorm(OpImport &n, Value x, Value scale, Value bias, int64_t axis, double epsilon, bool center) {
   Type type = n.elem(x), stash = type;
   if (!type.isF64()) { // statistics, and the result until it is scaled, are f32 unless stash_type says otherwise
     stash = n.elementType(n.intAttr("stash_type", onnxfile::FLOAT));
     if (!stash)
-      return failure();
+      return SmallVector<Value>(3);
   }
-  if (stash == type) {
-    SmallVector<Value> results = n.makeAll<LayerNormOp>(3, x, forRow(n, scale, x, axis), forRow(n, bias, x, axis), axis,
-                                                        n.floatAttr("epsilon", 1e-5f), center);
-    for (Value result : results)
-      (void)n.out(result);
-    return success(!n.failed());
-  }
-  SmallVector<Value> results =
-      n.makeAll<LayerNormOp>(3, n.convert(x, stash), Value(), Value(), axis, n.floatAttr("epsilon", 1e-5f), center);
-  Value result = n.mul(n.convert(results[0], n.elem(scale)), scale);
+  if (stash == type)
+    return n.makeAll<LayerNormOp>(3, x, forRow(n, scale, x, axis), forRow(n, bias, x, axis), axis, epsilon, center);
+  SmallVector<Value> results = n.makeAll<LayerNormOp>(3, n.convert(x, stash), Value(), Value(), axis, epsilon, center);
+  results[0] = n.mul(n.convert(results[0], n.elem(scale)), scale);
   if (bias)
-    result = n.add(result, bias);
-  (void)n.out(result);
-  (void)n.out(results[1]);
-  return n.out(results[2]);
+    results[0] = n.add(results[0], bias);
+  return results;
+}
+
+template <bool center> static LogicalResult importLayerNorm(OpImport &n) {
+  Value x = n.in(0);
+  int64_t axis = n.axisAttr("axis", -1, n.rank(x));
+  if (axis < 0)
+    return failure();
+  for (Value result : layerNorm(n, x, n.in(1), n.in(2), axis, n.floatAttr("epsilon", 1e-5f), center))
+    (void)n.out(result);
+  return success(!n.failed());
 }
 
 /// Sums of squares of 16-bit floats are sums of f32: 256 squared is no f16.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/Families.h"
 #include "compiler/onnx/Windows.h"
 
 using namespace mlir;
@@ -52,11 +53,10 @@ static LogicalResult importMaxPool(OpImport &n) {
   return n.out(at);
 }
 
-static LogicalResult importAveragePool(OpImport &n) {
-  Value x = n.in(0);
+Value averagePool(OpImport &n, Value x) {
   FailureOr<Window> w = readWindow(n, x, std::nullopt);
   if (failed(w))
-    return failure();
+    return {};
   Value sum = reduceWindow(n, Combiner::add, x, *w);
   int64_t area = 1;
   for (int64_t size : w->kernel)
@@ -64,7 +64,7 @@ static LogicalResult importAveragePool(OpImport &n) {
   bool includePads = n.intAttr("count_include_pad", 0) != 0;
   bool hasExtra = llvm::any_of(w->extra, [](int64_t pad) { return pad != 0; });
   if (!w->isPadded() || (includePads && !hasExtra))
-    return n.out(n.div(sum, double(area)));
+    return n.div(sum, double(area));
   // the elements under each window: a sum of ones over one plane
   SmallVector<Size> plane = {n.fixed(1), n.fixed(1)};
   for (int64_t axis = 2; axis < n.rank(x); ++axis)
@@ -78,8 +78,10 @@ static LogicalResult importAveragePool(OpImport &n) {
     counted.high = counted.low;
   }
   Value count = reduceWindow(n, Combiner::add, ones, counted);
-  return n.out(n.div(sum, n.broadcastLike(count, sum)));
+  return n.div(sum, n.broadcastLike(count, sum));
 }
+
+static LogicalResult importAveragePool(OpImport &n) { return n.out(averagePool(n, n.in(0))); }
 
 /// (sum |x|^p)^(1/p), `sum` being what adds the elements.
 static Value normOf(OpImport &n, Value x, double p, llvm::function_ref<Value(Value)> sum) {

@@ -28,8 +28,7 @@ static Value alongAxis(OpImport &n, Value parameter, Value x, int64_t axis) {
   return n.broadcastLike(parameter, x, {axis});
 }
 
-/// A parameter of as many places along `axis` as `x` has blocks of `blockSize` there, in the shape of `x`.
-static Value alongBlocks(OpImport &n, Value parameter, Value x, int64_t axis, int64_t blockSize) {
+Value alongBlocks(OpImport &n, Value parameter, Value x, int64_t axis, int64_t blockSize) {
   if (n.failed())
     return {};
   int64_t size = n.size(x, axis), blocks = n.rank(parameter) == n.rank(x) ? n.size(parameter, axis) : 0;

@@ -3,15 +3,13 @@
 // What onnxruntime's quantizers write in their own domain: float operators over bytes, imported as these operators
 // between numbers of bytes and bytes of numbers, and products with weights of few bits in blocks.
 
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Families.h"
 #include "compiler/onnx/Quantized.h"
 #include "ir/Blocks.h"
 
 using namespace mlir;
 
 namespace sinter::onnx {
-
-static constexpr llvm::StringLiteral kDomain = "com.microsoft";
 
 /// Input `i` with its scale and zero point behind it, as numbers. Scales of more than one place run along `axis`.
 static Value numbersOf(OpImport &n, unsigned i, int64_t axis = 0) {
@@ -53,6 +51,29 @@ static LogicalResult importQLinearGlobalAveragePool(OpImport &n) {
   return outBytes(n, n.div(n.reduce(Combiner::add, x, spatial, true), double(count)), 3);
 }
 
+static LogicalResult importQLinearAveragePool(OpImport &n) {
+  Value x = numbersOf(n, 0);
+  if (n.failed())
+    return failure();
+  if (!n.intAttr("channels_last", 0) || n.rank(x) < 3)
+    return outBytes(n, averagePool(n, x), 3);
+  SmallVector<int64_t> first = n.allAxes(x), last = first;
+  std::rotate(first.begin() + 1, first.end() - 1, first.end());
+  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+  Value pooled = averagePool(n, n.transpose(x, first));
+  return outBytes(n, pooled ? n.transpose(pooled, last) : Value(), 3);
+}
+
+static LogicalResult importQLinearSoftmax(OpImport &n) {
+  Value x = numbersOf(n, 0);
+  return n.failed() ? failure() : outBytes(n, softmax(n, x, n.intAttr("opset", 13), false), 3);
+}
+
+static LogicalResult importQLinearWhere(OpImport &n) {
+  Value x = numbersOf(n, 1), y = numbersOf(n, 4);
+  return n.failed() ? failure() : outBytes(n, n.select(n.in(0), x, y), 7);
+}
+
 static LogicalResult importQLinearConcat(OpImport &n) {
   SmallVector<Value> parts;
   for (unsigned i = 2; i + 2 < n.numInputs(); i += 3)
@@ -61,6 +82,38 @@ static LogicalResult importQLinearConcat(OpImport &n) {
     return n.failed() ? failure() : n.error("requires tensors to join, each with a scale and a zero point");
   int64_t axis = n.axisAttr("axis", 0, n.rank(parts.front()));
   return axis < 0 ? failure() : outBytes(n, n.concat(parts, axis), 0);
+}
+
+/// An LSTM whose weights are bytes [directions, from, 4 * hidden] with one scale, one for each direction or one for
+/// each column. onnxruntime also rounds its inputs and states to bytes, by their range in each call; here these stay
+/// numbers.
+static LogicalResult importDynamicQuantizeLstm(OpImport &n) {
+  if (!n.in(8) || !n.in(10))
+    return n.error("requires a scale of each matrix of weights, found none");
+  auto weights = [&](unsigned i, unsigned scales) -> Value {
+    Value codes = n.in(i), scale = n.in(scales), zero = n.in(scales + 1);
+    if (n.rank(codes) != 3 || n.rank(scale) > 2 || (zero && n.rank(zero) != n.rank(scale))) {
+      (void)n.error("requires weights of rank 3 and scales of rank 2 at most, found " + printShape(n.dims(codes)) +
+                    " and " + printShape(n.dims(scale)));
+      return {};
+    }
+    // One scale of several places belongs to a direction.
+    SmallVector<int64_t> axes = n.rank(scale) == 2 ? SmallVector<int64_t>{0, 2} : SmallVector<int64_t>{0};
+    auto spread = [&](Value of) {
+      bool isSingle = n.rank(of) == 0 || (n.rank(of) == 1 && n.size(of, 0) == 1);
+      return isSingle ? n.broadcastLike(n.reshape(of, {}), codes) : n.broadcastLike(of, codes, axes);
+    };
+    Value numbers = n.convert(codes, n.elem(scale));
+    if (zero)
+      numbers = n.sub(numbers, spread(n.convert(zero, n.elem(scale))));
+    return n.transpose(n.mul(numbers, spread(scale)), {0, 2, 1});
+  };
+  Value fromInput = weights(1, 8), fromHidden = weights(2, 10);
+  if (n.failed())
+    return failure();
+  n.inputs[1] = fromInput;
+  n.inputs[2] = fromHidden;
+  return importLstm(n);
 }
 
 /// alpha a b + bias, the bias in i32 of the scale of products.
@@ -92,6 +145,79 @@ static Value unpack(OpImport &n, Value bytes, int64_t bits) {
   return n.reshape(n.concat({n.reshape(low, apart), n.reshape(high, apart)}, int64_t(apart.size()) - 1), joined);
 }
 
+/// Slices of a table whose blocks along an axis have a scale and a zero each: (code - zero) * scale.
+static LogicalResult importGatherBlockQuantized(OpImport &n) {
+  Value codes = n.in(0), positions = n.in(1), scales = n.in(2), zeros = n.in(3);
+  int64_t rank = n.rank(codes), bits = n.intAttr("bits", 4), block = n.intAttr("block_size", 128);
+  int64_t from = n.axisAttr("gather_axis", 0, rank), along = n.axisAttr("quantize_axis", 1, rank);
+  if (from < 0 || along < 0)
+    return failure();
+  if (bits != 4 && bits != 8)
+    return n.unsupported("codes of " + Twine(bits) + " bits");
+  if (!n.elem(codes).isInteger(8))
+    return n.unsupported("codes that are no integers");
+  if (from == along || block < 16 || !llvm::isPowerOf2_64(uint64_t(block)))
+    return n.error("requires two axes and a block_size that is a power of two from 16 on, found " + Twine(from) + ", " +
+                   Twine(along) + " and " + Twine(block));
+  if (n.rank(scales) != rank || !n.isStatic(codes) || !n.isStatic(scales) || (zeros && !n.isStatic(zeros)))
+    return n.error("requires codes and scales of known sizes and one rank, found " + printShape(n.dims(codes)) +
+                   " and " + printShape(n.dims(scales)));
+  // Bytes hold two codes along the last axis; other types have become one a byte.
+  auto blocksOf = [&](int64_t size) { return int64_t(llvm::divideCeil(size, block)); };
+  int64_t size = n.size(codes, along), blocks = n.size(scales, along);
+  bool isPacked = bits == 4 && n.elem(codes).isUnsignedInteger() &&
+                  (along == rank - 1 ? blocksOf(size) != blocks && blocksOf(2 * size) == blocks
+                                     : n.size(codes, rank - 1) * 2 == n.size(scales, rank - 1));
+  if (isPacked && from == rank - 1)
+    return n.error("requires another gather_axis than the last one of bytes with two codes");
+  positions = n.checked(positions, codes, from);
+  auto taken = [&](Value table, bool isPackedTable) {
+    Value part = n.gather(table, positions, from);
+    return isPackedTable && !n.failed() ? unpack(n, part, 4) : part;
+  };
+  bool isByte = isPacked || (bits == 8 && n.elem(codes).isUnsignedInteger());
+  Type number = n.elem(scales);
+  Value numbers = n.convert(taken(codes, isPacked), number), scale = taken(scales, false), zero;
+  if (zeros)
+    zero = n.convert(taken(zeros, isPacked), number);
+  if (n.failed())
+    return failure();
+  along += along > from ? n.rank(positions) - 1 : 0;
+  if (blocksOf(n.size(numbers, along)) != blocks)
+    return n.error("requires a scale for each block of " + Twine(block) + " codes, found " + Twine(blocks) + " for " +
+                   Twine(n.size(numbers, along)));
+  auto spread = [&](Value of) { return alongBlocks(n, of, numbers, along, block); };
+  if (zero) // bytes of two codes may hold one more
+    numbers = n.sub(numbers, spread(n.slice(zero, along, 0, std::min(blocks, n.size(zero, along)))));
+  else if (isByte)
+    numbers = n.sub(numbers, double(1 << (bits - 1)));
+  return n.out(n.mul(numbers, spread(scale)));
+}
+
+/// `x` [..., k] with each block of a row rounded to multiples of a 127th of its greatest magnitude, whose gradient is
+/// x's.
+static Value roundedToBytes(OpImport &n, Value x, int64_t block) {
+  int64_t last = n.rank(x) - 1, k = n.size(x, last), padded = int64_t(llvm::divideCeil(k, block)) * block;
+  SmallVector<int64_t> low(size_t(last) + 1, 0), high(low);
+  high.back() = padded - k;
+  SmallVector<Size> sizes;
+  for (int64_t axis = 0; axis < last; ++axis)
+    sizes.push_back(n.sizeOf(x, axis));
+  SmallVector<Size> whole(sizes);
+  whole.push_back(n.fixed(padded));
+  sizes.append({n.fixed(padded / block), n.fixed(block)});
+  if (padded != k)
+    x = n.pad(x, n.scalar(n.elem(x), 0), low, high);
+  Value blocks = n.reshapeSizes(x, sizes);
+  Value most = n.reduce(Combiner::max, n.make<AbsOp>(blocks), {last + 1}, true);
+  // Smaller numbers have no quotient; they are zeros then.
+  Value isSome = n.compare(CompareKind::gt, most, 0x1p-119);
+  Value scale = n.select(isSome, n.div(127, most), 0), unit = n.select(isSome, n.div(most, 127), 0);
+  Value rounded = n.mul(n.make<RoundOp>(n.mul(blocks, scale)), unit);
+  rounded = n.reshapeSizes(n.add(blocks, n.make<StopGradientOp>(n.sub(rounded, blocks))), whole);
+  return padded == k ? rounded : n.slice(rounded, last, 0, k);
+}
+
 /// a times a matrix whose columns are blocks of codes: (code - zero) * scale, a scale and a zero for each block.
 static LogicalResult importMatMulNBits(OpImport &n) {
   Value a = n.in(0), codes = n.in(1), scales = n.in(2), zeros = n.in(3);
@@ -120,7 +246,11 @@ static LogicalResult importMatMulNBits(OpImport &n) {
     return n.error("requires rows of " + Twine(k) + " numbers, found " + printShape(n.dims(a)));
   bool areIntegers = !zeros || !isa<FloatType>(n.elem(zeros));
   if (bits == 4 && areIntegers && !ShapedType::isDynamic(n.size(a, n.rank(a) - 1))) {
-    Value result = n.make<BlockDotOp>(n.convert(a, single), codes, n.convert(scales, single), zeros);
+    bool isOfBytes = n.intAttr("accuracy_level", 0) == 4; // bytes are enough for a
+    Value rows = n.convert(a, single);
+    if (isOfBytes)
+      rows = roundedToBytes(n, rows, block);
+    Value result = n.make<BlockDotOp>(rows, codes, n.convert(scales, single), zeros, isOfBytes);
     result = n.convert(result, number);
     return n.out(n.in(5) ? n.add(result, n.in(5)) : result);
   }
@@ -140,17 +270,21 @@ static LogicalResult importMatMulNBits(OpImport &n) {
 }
 
 void registerQuantizeContrib(Registry &r) {
-  auto add = [&](StringRef name, unsigned minInputs, ImportFn import) { r.addIn(kDomain, name, 1, minInputs, import); };
-  add("QuantizeLinear", 2, importQuantizeLinear);
-  add("DequantizeLinear", 2, importDequantizeLinear);
-  add("QLinearAdd", 7, importQLinearAdd);
-  add("QLinearMul", 7, importQLinearMul);
-  add("QLinearSigmoid", 4, importQLinearSigmoid);
-  add("QLinearLeakyRelu", 4, importQLinearLeakyRelu);
-  add("QLinearGlobalAveragePool", 4, importQLinearGlobalAveragePool);
-  add("QLinearConcat", 5, importQLinearConcat);
-  add("QGemm", 6, importQGemm);
-  add("MatMulNBits", 3, importMatMulNBits);
+  r.addContrib("QuantizeLinear", 2, importQuantizeLinear);
+  r.addContrib("DequantizeLinear", 2, importDequantizeLinear);
+  r.addContrib("QLinearAdd", 7, importQLinearAdd);
+  r.addContrib("QLinearMul", 7, importQLinearMul);
+  r.addContrib("QLinearSigmoid", 4, importQLinearSigmoid);
+  r.addContrib("QLinearLeakyRelu", 4, importQLinearLeakyRelu);
+  r.addContrib("QLinearGlobalAveragePool", 4, importQLinearGlobalAveragePool);
+  r.addContrib("QLinearAveragePool", 4, importQLinearAveragePool);
+  r.addContrib("QLinearSoftmax", 4, importQLinearSoftmax);
+  r.addContrib("QLinearWhere", 9, importQLinearWhere);
+  r.addContrib("QLinearConcat", 5, importQLinearConcat);
+  r.addContrib("DynamicQuantizeLSTM", 3, importDynamicQuantizeLstm);
+  r.addContrib("GatherBlockQuantized", 3, importGatherBlockQuantized);
+  r.addContrib("QGemm", 6, importQGemm);
+  r.addContrib("MatMulNBits", 3, importMatMulNBits);
 }
 
 } // namespace sinter::onnx

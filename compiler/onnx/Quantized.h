@@ -9,6 +9,8 @@
 
 namespace sinter::onnx {
 
+/// A parameter of as many places along `axis` as `x` has blocks of `blockSize` there, in the shape of `x`.
+mlir::Value alongBlocks(OpImport &n, mlir::Value parameter, mlir::Value x, int64_t axis, int64_t blockSize);
 /// (codes - zero) * scale; `scale` and `zero` (may be null) have one place, or one for each along `axis`.
 mlir::Value dequantize(OpImport &n, mlir::Value codes, mlir::Value scale, mlir::Value zero, int64_t axis);
 /// round(x / scale) + zero, saturated to `type`; `scale` and `zero` (may be null) have one place.

@@ -2,6 +2,7 @@
 //
 // LSTM, GRU and RNN: one op of the dialect for each direction.
 
+#include "compiler/onnx/Families.h"
 #include "compiler/onnx/Windows.h"
 
 using namespace mlir;
@@ -46,6 +47,8 @@ public:
       if (n.size(n.in(input), 0) != c.directions || n.size(n.in(input), 1) != gates * c.hidden)
         return n.error("requires weights [" + Twine(c.directions) + ", " + Twine(gates * c.hidden) + ", ...], found " +
                        printShape(n.dims(n.in(input))));
+    if (ShapedType::isDynamic(n.size(n.in(2), 2)))
+      return n.unsupported("a number of hidden units that is known only at run time");
     if (n.in(3) && (n.rank(n.in(3)) != 2 || n.size(n.in(3), 0) != c.directions))
       return n.error("requires biases [" + Twine(c.directions) + ", ...], found " + printShape(n.dims(n.in(3))));
     c.clip = n.floatAttr("clip", 0);
@@ -120,7 +123,7 @@ private:
 
 } // namespace
 
-static LogicalResult importLstm(OpImport &n) {
+LogicalResult importLstm(OpImport &n) {
   RecurrentImport r(n, 4);
   if (failed(r.read(4, {Activation::sigmoid, Activation::tanh, Activation::tanh})))
     return failure();

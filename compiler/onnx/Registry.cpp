@@ -27,6 +27,8 @@ Registry::Registry() {
   registerRandom(*this);
   registerTraining(*this);
   registerAttention(*this);
+  registerContrib(*this);
+  registerContribAttention(*this);
 }
 
 const Registry &Registry::get() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """four_bit_products.py SINTER: products with weights of 4 bits, as MatMulNBits and as DequantizeLinear before MatMul or Gemm, against onnxruntime by 1e-5 of the largest number. Kernels keep such weights
-in 4 bits: the fused graph has block_dot. Scales that change more often than block_dot has blocks become numbers, as they did."""
+in 4 bits: the fused graph has block_dot. Scales that change more often than block_dot has blocks become numbers, as they did. Products of accuracy level 4 round x to bytes by blocks, as NumPy does it here, on targets that multiply bytes and on others."""
 import os
 import subprocess
 import sys
@@ -10,6 +10,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "models"))
+from byte_rows import rounded_to_bytes
 
 RNG = np.random.default_rng(5)
 K, N = 192, 136
@@ -56,6 +59,39 @@ def dequantized(kind, along, columns_first, zeros, block=0):
     return helper.make_node("DequantizeLinear", ["w", "s", "z"][: 3 if zeros else 2], ["d"], **attributes), constants
 
 
+def check_bytes(sinter):
+    """Few rows and many, open numbers of rows, and numbers that have no bytes."""
+    global failures
+    for number, (k, n, block, shape) in enumerate([(64, 40, 32, (1, 64)), (192, 136, 64, (7, 192)), (100, 72, 16, (70, 100)), (256, 64, 128, (2, 9, 256)), (192, 136, 32, (150, 192))]):
+        blocks, isOpen = -(-k // block), number % 2 == 1
+        codes, scales = RNG.integers(0, 16, (n, blocks * block)), RNG.uniform(0.01, 0.1, (n, blocks)).astype(np.float32)
+        zeros = RNG.integers(0, 16, (n, blocks))
+        packed = lambda values: (lambda even: (even[:, ::2] | even[:, 1::2] << 4).astype(np.uint8))(np.pad(values, [(0, 0), (0, values.shape[1] % 2)]))
+        constants = [numpy_helper.from_array(packed(codes).reshape(n, blocks, block // 2), "w"), numpy_helper.from_array(scales.reshape(-1), "s"), numpy_helper.from_array(packed(zeros).reshape(-1), "z")]
+        inputs = ["x", "w", "s", "z"][: 4 if number < 3 else 3]
+        node = helper.make_node("MatMulNBits", inputs, ["y"], domain="com.microsoft", K=k, N=n, bits=4, block_size=block, accuracy_level=4)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [f"n{i}" for i in range(len(shape) - 1)] + [k] if isOpen else shape)],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+        x = RNG.standard_normal(shape).astype(np.float32) * RNG.choice([1e-3, 1, 100], shape[:-1] + (1,)).astype(np.float32)
+        if number > 1:
+            rows = x.reshape(-1, k)
+            rows[0, :block], rows[1, :block], rows[2, 5], rows[3, 6], rows[4, block + 1] = 0, 1e-39, np.inf, np.nan, -np.inf
+        centred = codes - np.repeat(zeros if len(inputs) > 3 else np.full_like(zeros, 8), block, 1)
+        expected = rounded_to_bytes(x, block).astype(np.float64) @ (centred * np.repeat(scales, block, 1).astype(np.float64))[:, :k].T
+        size = np.nanmax(np.abs(expected), -1, keepdims=True, initial=1e-30)
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, f"{folder}/m.onnx")
+            np.save(f"{folder}/x.npy", x)
+            for target in ("native", "x86-64-v2", "x86-64-v3"):
+                ran = subprocess.run([sinter, "run", f"{folder}/m.onnx", "--target", target, f"--input=x=@{folder}/x.npy", f"--output=y=@{folder}/y.npy"], capture_output=True, text=True)
+                got = np.load(f"{folder}/y.npy").astype(np.float64) if ran.returncode == 0 else np.zeros(())
+                if got.shape != expected.shape or (np.isnan(got) != np.isnan(expected)).any() or np.nanmax(np.abs(got - expected) / size) > 1e-5:
+                    failures += 1
+                    apart = np.nanmax(np.abs(got - expected) / size) if got.shape == expected.shape else got.shape
+                    print(f"bytes of {shape}, blocks of {block}, {target}: {apart} apart, NaN in {np.isnan(got).sum()} for {np.isnan(expected).sum()}, {ran.stderr.strip()}")
+
+
 def main():
     sinter = sys.argv[1]
     x = RNG.standard_normal((3, K)).astype(np.float32)
@@ -77,6 +113,7 @@ def main():
             rows = RNG.standard_normal(((1, k), (9, k), (2, 2, k))[len(more)]).astype(np.float32)
             compare(sinter, f"MatMulNBits of {k}, blocks of {block}, {len(more)} more", [node], weights + more, rows, True)
         compare(sinter, "unknown rows", [node], weights + more, RNG.standard_normal((6, k)).astype(np.float32), True)
+    check_bytes(sinter)
     print(f"{failures} failures")
     sys.exit(failures > 0)
 

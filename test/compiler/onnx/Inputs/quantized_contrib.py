@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """quantized_contrib.py SINTER: operators over bytes of onnxruntime's own domain, and weights of 4 and 8 bits in blocks, against onnxruntime. Codes differ by one step at most, where its
-kernels multiply by one factor what the definition rounds twice; floats by 1e-5 of the sum of magnitudes."""
-import os
-import subprocess
+kernels multiply by one factor what the definition rounds twice; floats by 1e-5 of the sum of magnitudes. An LSTM differs by what onnxruntime rounds its inputs and states to."""
 import sys
-import tempfile
 
 import numpy as np
-import onnx
-import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
+
+from contrib_node import run_both
 
 RNG = np.random.default_rng(11)
 failures = 0
@@ -28,30 +25,15 @@ def u8(value):
     return np.asarray(value, np.uint8)
 
 
-def compare(sinter, title, op, values, constants, expected_steps, **attributes):
-    """`values`: name -> array, in the order of the operator's inputs (None: left out); those that `constants` does not name are fed."""
+def compare(sinter, title, op, values, constants, expected_steps, bound=1e-5, **attributes):
+    """`values` and `constants`: those of run_both."""
     global failures
-    names = [name if value is not None else "" for name, value in values.items()]
-    given = {name: value for name, value in values.items() if value is not None}
-    info = lambda name: helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(given[name].dtype), given[name].shape)
-    feeds = {name: value for name, value in given.items() if name not in constants}
-    kind = TensorProto.UINT8 if expected_steps else TensorProto.FLOAT
-    graph = helper.make_graph([helper.make_node(op, names, ["y"], domain="com.microsoft", **attributes)], "g", [info(name) for name in feeds],
-                              [helper.make_tensor_value_info("y", kind, None)], [numpy_helper.from_array(given[name], name) for name in constants])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8)
-    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)[0]
-    with tempfile.TemporaryDirectory() as folder:
-        onnx.save(model, f"{folder}/m.onnx")
-        args = [f"--output=y=@{folder}/y.npy"]
-        for name, value in feeds.items():
-            np.save(f"{folder}/{name}.npy", value)
-            args.append(f"--input={name}=@{folder}/{name}.npy")
-        done = subprocess.run([sinter, "run", f"{folder}/m.onnx", *args], capture_output=True, text=True)
-        got = np.load(f"{folder}/y.npy") if done.returncode == 0 else None
+    (expected,), got, printed = run_both(sinter, op, values, constants, [TensorProto.UINT8 if expected_steps else TensorProto.FLOAT], **attributes)
+    got = None if got is None else got[0]
     apart = None if got is None or got.shape != expected.shape else np.abs(got.astype(np.float64) - expected).max() / (1 if expected_steps else np.abs(expected).max())
-    if apart is None or got.dtype != expected.dtype or apart > (1 if expected_steps else 1e-5):
+    if apart is None or got.dtype != expected.dtype or apart > (1 if expected_steps else bound):
         failures += 1
-        print(f"{title}: {apart} apart {done.stderr.strip()}")
+        print(f"{title}: {apart} apart {printed}")
 
 
 def blocks(k, n, bits, block):
@@ -70,11 +52,34 @@ def main():
     compare(sinter, "QLinearLeakyRelu", "QLinearLeakyRelu", scaled, fixed, True, alpha=0.3)
     compare(sinter, "QLinearGlobalAveragePool", "QLinearGlobalAveragePool", scaled, fixed, True)
     compare(sinter, "QLinearConcat", "QLinearConcat", {"ys": f32(0.05), "yz": u8(100), "a": x, "as": s, "az": z, "b": draw((2, 3, 5, 4), np.uint8), "bs": f32(0.03), "bz": u8(7)}, ["ys", "yz", "as", "az", "bs", "bz"], True, axis=1)
+    pool = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}
+    for extra in ({}, {"count_include_pad": 1}):
+        compare(sinter, f"QLinearAveragePool {extra}", "QLinearAveragePool", scaled, fixed, True, **pool, **extra)
+    compare(sinter, "QLinearAveragePool of channels last", "QLinearAveragePool", scaled, fixed, True, channels_last=1, **pool)
+    shares = scaled | {"ys": f32(1 / 256), "yz": u8(0)}
+    for opset, axis in ((13, -1), (13, 1), (12, 2), (12, 3)):
+        compare(sinter, f"QLinearSoftmax {opset} {axis}", "QLinearSoftmax", shares, fixed, True, opset=opset, axis=axis)
+    choice = {"c": draw((2, 6, 1, 4), np.uint8) > 127, "x": x, "xs": s, "xz": z, "b": draw((6, 5, 1), np.uint8), "bs": f32(0.02), "bz": u8(9), "zs": f32(0.06), "zz": u8(77)}
+    compare(sinter, "QLinearWhere", "QLinearWhere", choice, ["xs", "xz", "bs", "bz", "zs", "zz"], True)
     a, b = draw((5, 40), np.uint8), draw((24, 40), np.int8)
     gemm = {"a": a, "as": s, "az": z, "b": b, "bs": RNG.uniform(0.01, 0.02, 24).astype(np.float32), "bz": np.zeros(24, np.int8), "c": RNG.integers(-999, 999, 24).astype(np.int32)}
     fixed = ["as", "az", "b", "bs", "bz", "c"]
     compare(sinter, "QGemm", "QGemm", gemm | {"ys": f32(0.4), "yz": u8(128)}, [*fixed, "ys", "yz"], True, transB=1)
     compare(sinter, "QGemm to floats", "QGemm", gemm, fixed, False, transB=1)
+    for directions, inputs, hidden, hasChannels in ((1, 20, 16, False), (2, 12, 24, True)):
+        lines = (directions, 4 * hidden) if hasChannels else (directions,)
+        cells = {"x": RNG.uniform(-1, 1, (7, 3, inputs)).astype(np.float32), "w": draw((directions, inputs, 4 * hidden), np.int8), "r": draw((directions, hidden, 4 * hidden), np.int8),
+                 "b": RNG.uniform(-0.1, 0.1, (directions, 8 * hidden)).astype(np.float32), "lengths": np.array([7, 2, 5], np.int32), "h": None, "c": None, "p": None,
+                 "ws": RNG.uniform(0.001, 0.003, lines).astype(np.float32), "wz": np.zeros(lines, np.int8), "rs": RNG.uniform(0.001, 0.003, lines).astype(np.float32), "rz": np.zeros(lines, np.int8)}
+        compare(sinter, f"DynamicQuantizeLSTM {directions}", "DynamicQuantizeLSTM", cells, ["w", "r", "b", "ws", "wz", "rs", "rz"], False, bound=0.02, hidden_size=hidden,
+                direction="bidirectional" if directions > 1 else "forward")
+    ids = RNG.integers(0, 50, (2, 3))
+    for bits, block in ((4, 32), (4, 16), (8, 32)):
+        packed = 8 // bits
+        table = {"codes": draw((50, 96 // packed), np.uint8), "ids": ids, "s": RNG.uniform(0.01, 0.1, (50, 96 // block)).astype(np.float32)}
+        for zero in (None, draw((50, -(-96 // block // packed)), np.uint8)):
+            compare(sinter, f"GatherBlockQuantized {bits} {block}", "GatherBlockQuantized", table | {"z": zero}, ["codes", "s", *(["z"] if zero is not None else [])], False, bits=bits,
+                    block_size=block, gather_axis=0, quantize_axis=1)
     for bits, block, k in ((4, 32, 96), (4, 16, 40), (8, 32, 64)):
         weights, zeros = blocks(k, 24, bits, block)
         rows = RNG.standard_normal((3, k)).astype(np.float32)

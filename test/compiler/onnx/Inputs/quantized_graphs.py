@@ -205,60 +205,80 @@ def check_weights(build, runtime, rng):
     return wrong
 
 
-def check_chains(build, runtime, rng):
+def chain(number, rng):
     """Two blocks of a residual network with moves of bytes between them."""
-    wrong = 0
-    for number in range(4):
-        kind = KINDS[number % 2][0]
-        layers = Layers(rng)
-        x, exact = layers.dequantized((1, 16, 9, 9), kind)
+    kind = KINDS[number % 2][0]
+    layers = Layers(rng)
+    x, exact = layers.dequantized((1, 16, 9, 9), kind)
 
-        rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
-        for channels in (16, 16):
-            w, _ = layers.dequantized((channels, 16, 3, 3), np.int8, 0, zero=False)
-            y, _ = rounded(layers.node("Relu", layers.node("Conv", x, w, pads=(1, 1, 1, 1))), 60)
-            d, _ = layers.dequantized((channels, 1, 3, 3), np.int8, 0, zero=False)
-            y, _ = rounded(layers.node("Conv", y, d, pads=(1, 1, 1, 1), group=channels), 200)
-            x, names = rounded(layers.node("Add", x, y), 200)
-        moved = layers.node("Reshape", layers.node("Transpose", x, perm=[0, 2, 3, 1]), layers.constant(np.array([81, 16])))
-        x = layers.rounded_by(moved, names)
-        w, _ = layers.dequantized((10, 16), np.int8, 0, zero=False)
-        result, _, _, _ = layers.quantized(layers.node("Gemm", x, w, transB=1), -300, 300, kind)
-        if apart := steps_apart(build, runtime, layers, result, kind, 5):
-            wrong += 1
-            print(f"chain {number}: {apart}")
-    print(f"4 chains, {wrong} wrong")
-    return wrong
+    rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
+    for channels in (16, 16):
+        w, _ = layers.dequantized((channels, 16, 3, 3), np.int8, 0, zero=False)
+        y, _ = rounded(layers.node("Relu", layers.node("Conv", x, w, pads=(1, 1, 1, 1))), 60)
+        d, _ = layers.dequantized((channels, 1, 3, 3), np.int8, 0, zero=False)
+        y, _ = rounded(layers.node("Conv", y, d, pads=(1, 1, 1, 1), group=channels), 200)
+        x, names = rounded(layers.node("Add", x, y), 200)
+    moved = layers.node("Reshape", layers.node("Transpose", x, perm=[0, 2, 3, 1]), layers.constant(np.array([81, 16])))
+    x = layers.rounded_by(moved, names)
+    w, _ = layers.dequantized((10, 16), np.int8, 0, zero=False)
+    result, _, _, _ = layers.quantized(layers.node("Gemm", x, w, transB=1), -300, 300, kind)
+    return layers, result, kind, 5
 
 
-def check_branches(build, runtime, rng):
+def branches(number, rng):
     """A pool, a join of branches that are rounded alike or not, and a transposed convolution."""
-    wrong = 0
-    for number in range(4):
-        kind, axis = KINDS[number % 2][0], 0 if number < 2 else -1
-        layers = Layers(rng)
-        x, _ = layers.dequantized((1, 16, 8, 8), kind)
+    kind, axis = KINDS[number % 2][0], 0 if number < 2 else -1
+    layers = Layers(rng)
+    x, _ = layers.dequantized((1, 16, 8, 8), kind)
 
-        rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
-        w, _ = layers.dequantized((24, 16, 3, 3), np.int8, axis, zero=False)
-        y, names = rounded(layers.node("Conv", x, w, pads=(1, 1, 1, 1)), 60)
-        pool = layers.rounded_by(layers.node("MaxPool", y, kernel_shape=(3, 3), pads=(1, 1, 1, 1)), names)
-        join = layers.node("Concat", pool, x, y, axis=1)
-        join = layers.rounded_by(join, names) if number < 2 else rounded(join, 90)[0]
-        w, _ = layers.dequantized((64, 8, 2, 2), np.int8, 1 if number < 2 else -1, zero=False)
-        result, _, _, _ = layers.quantized(layers.node("ConvTranspose", join, w, strides=(2, 2)), -120, 120, kind)
-        # With a zero point of its own, the zeros between elements would have to be codes: floats are multiplied there.
-        if apart := steps_apart(build, runtime, layers, result, kind, 1 + number % 2):
+    rounded = lambda name, bound: layers.rounded(name, 0 if number % 2 else -bound, bound, kind)
+    w, _ = layers.dequantized((24, 16, 3, 3), np.int8, axis, zero=False)
+    y, names = rounded(layers.node("Conv", x, w, pads=(1, 1, 1, 1)), 60)
+    pool = layers.rounded_by(layers.node("MaxPool", y, kernel_shape=(3, 3), pads=(1, 1, 1, 1)), names)
+    join = layers.node("Concat", pool, x, y, axis=1)
+    join = layers.rounded_by(join, names) if number < 2 else rounded(join, 90)[0]
+    w, _ = layers.dequantized((64, 8, 2, 2), np.int8, 1 if number < 2 else -1, zero=False)
+    result, _, _, _ = layers.quantized(layers.node("ConvTranspose", join, w, strides=(2, 2)), -120, 120, kind)
+    # With a zero point of its own, the zeros between elements would have to be codes: floats are multiplied there.
+    return layers, result, kind, 1 + number % 2
+
+
+def pooled(number, rng):
+    """The greatest codes of a convolution's result, which multiplies unsigned bytes whatever its codes are: rounded as they were or anew, results or read on."""
+    kind = KINDS[number % 2][0]
+    layers = Layers(rng)
+    x, _ = layers.dequantized((1, 8, 13, 13), kind)
+    rounded = lambda name, bound: layers.quantized(name, 0 if number < 4 else -bound, bound, kind)
+    w, _ = layers.dequantized((16, 8, 3, 3), np.int8, 0, zero=False)
+    codes, names, _, _ = rounded(layers.node("Conv", x, w), 60)
+    pool = layers.node("MaxPool", layers.node("DequantizeLinear", codes, *names), kernel_shape=(3, 3), strides=(2, 2), ceil_mode=1)
+    if number % 4 < 2:
+        result = layers.node("QuantizeLinear", pool, *names)
+    else:
+        codes, names, _, _ = rounded(pool, 50)
+        w, _ = layers.dequantized((8, 16, 1, 1), np.int8, 0, zero=False)
+        result = rounded(layers.node("Conv", layers.node("DequantizeLinear", codes, *names), w), 200)[0]
+    return layers, result, kind, 1 + (number % 4 > 1)
+
+
+def check_chains(build, runtime, rng, what, make, count):
+    """`count` graphs of several layers, in which nothing is exact: `make` gives each with its result, that one's type and how many products are of bytes."""
+    wrong = 0
+    for number in range(count):
+        if apart := steps_apart(build, runtime, *make(number, rng)):
             wrong += 1
-            print(f"branches {number}: {apart}")
-    print(f"4 models with branches, {wrong} wrong")
+            print(f"{what} {number}: {apart}")
+    print(f"{count} {what}, {wrong} wrong")
     return wrong
 
 
 def main():
     build, rng = sys.argv[1], np.random.default_rng(7)
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    sys.exit(check_single(build, runtime, rng) + check_weights(build, runtime, rng) + check_chains(build, runtime, rng) + check_branches(build, runtime, rng) > 0)
+    wrong = check_single(build, runtime, rng) + check_weights(build, runtime, rng)
+    for what, make, count in (("chains", chain, 4), ("models with branches", branches, 4), ("pools", pooled, 8)):
+        wrong += check_chains(build, runtime, rng, what, make, count)
+    sys.exit(wrong > 0)
 
 
 main()

@@ -142,6 +142,30 @@ CASES = [
      "requires 1 activations, found 2"),
     ("float[5, 1, 2] x, float[1, 3, 2] w, float[1, 3, 3] r", "", "z = RNN<hidden_size = 3, activations = [\"Elu\"]>(x, w, r)",
      "activation 'Elu' is not supported"),
+    ("float[5, 1, 2] x, float[1, 3, 2] w, float[1, 3, N] r", "", "z = RNN<hidden_size = 3>(x, w, r)",
+     "a number of hidden units that is known only at run time is not supported"),
+    # onnxruntime's domain
+    ("float[2, 3] x, double[3, 4] y", "", "z = com.microsoft.FusedMatMul(x, y)", "requires inputs of one type of floats, found f32 and f64"),
+    ("float[1, 2, 9, 9] x, float[4, 2, 3, 3] w", "", "z = com.microsoft.FusedConv<activation = \"Elu\">(x, w)", "activation 'Elu' with 0 parameters is not supported"),
+    ("int32[2, 5] ids", "", "z = com.microsoft.EmbedLayerNormalization(ids)", "requires ids of rank 2, tables and a scale, found ids 2x5"),
+    ("float s", "", "z = com.microsoft.SkipLayerNormalization(s, s, s)", "requires operands of rank 1 at least, found rank 0"),
+    ("float[1, 5, 16] x, float[8, 2] c, int64[1] p", "", "z = com.microsoft.RotaryEmbedding<scale = 2.0>(x, p, c, c)", "scaled angles and packed sequences is not supported"),
+    ("float[1, 5, 16] x, float[8, 2] c, int64[1] p", "", "z = com.microsoft.RotaryEmbedding<num_heads = 4, rotary_embedding_dim = 6>(x, p, c, c)",
+     "requires an even rotary_embedding_dim within heads and caches, found 6 for 1x5x4x4 and 8x2"),
+    ("float[1, 5, 16] x, float[16, 40] w", "", "z = com.microsoft.Attention<num_heads = 4>(x, w)", "requires three widths that are multiples of 4 heads in 40 columns"),
+    ("float[1, 5, 16] x, int32[3] m", "", "z = com.microsoft.MultiHeadAttention<num_heads = 4>(x, x, x, , m)", "a mask of 3 for 1 sequences is not supported"),
+    ("float[1, 5, 16] x, float[1, 2, 4, 4] p", "", "z = com.microsoft.MultiHeadAttention<num_heads = 4>(x, x, x, , , , p)", "requires past_key and past_value together, found one"),
+    ("float[1, 5, 16] x", "", "z = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2>(x, x, x)", "requires seqlens_k and total_sequence_length"),
+    ("float[1, 1, 16] x, float[1, 1, 8] k, float[1, 2, 3, 5] p, int32[1] l, int32 t", "",
+     "z = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2>(x, k, k, p, p, l, t)", "requires heads of one size, found 1x1x2x4 and 1x2x3x5"),
+    ("float[1, 1, 16] x, float[1, 1, 8] k, float[2, 2, 3, 4] p, int32[1] l, int32 t", "",
+     "z = com.microsoft.GroupQueryAttention<num_heads = 4, kv_num_heads = 2>(x, k, k, p, p, l, t)",
+     "requires a past of as many sequences, heads and rows for keys and values, found 2x2x3x4"),
+    ("uint8[8, 16] c, int64[2] i, float[8, 2] s", "", "z = com.microsoft.GatherBlockQuantized<bits = 2>(c, i, s)", "codes of 2 bits is not supported"),
+    ("uint8[8, 16] c, int64[2] i, float[8, 3] s", "", "z = com.microsoft.GatherBlockQuantized<block_size = 16, bits = 8>(c, i, s)",
+     "requires a scale for each block of 16 codes, found 3 for 16"),
+    ("float[5, 1, 2] x, int8[1, 2, 12] w, int8[1, 3, 12] r", "", "z = com.microsoft.DynamicQuantizeLSTM<hidden_size = 3>(x, w, r)",
+     "requires a scale of each matrix of weights, found none"),
     # Signals
     ("float[1, 8, 3] x", "", "z = DFT(x)", "requires a last axis of size 1 or 2, found 1x8x3"),
     ("float[1, 8, 2] x", "", "z = DFT<axis = 2>(x)", "requires an axis of the signal, found 2"),
@@ -172,7 +196,7 @@ failed = 0
 for number, (inputs, constants, node, message) in enumerate(CASES):
     version, _, text = node.rpartition(": ") if node.split(":")[0].isdigit() else ("17", "", node)
     path = f"{folder}/{number}.onnx"
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {version}]> graph ({inputs}) => (float[N] z) '
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {version}, "com.microsoft" : 1]> graph ({inputs}) => (float[N] z) '
                                     + (f"<{constants}> " if constants else "") + "{ " + text + " }")
     with open(path, "wb") as file:
         file.write(model.SerializeToString())
