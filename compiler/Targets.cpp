@@ -51,6 +51,12 @@ bool sinter::parseTargets(StringRef text, std::vector<schedule::Target> &targets
     });
     targets.insert(place, std::move(target));
   }
+  SmallVector<std::shared_ptr<const schedule::HostMachine>> hosts;
+  for (const schedule::Target &target : targets)
+    hosts.push_back(target.host);
+  schedule::hostBackend().shareConstants(hosts);
+  for (auto [target, host] : llvm::zip(targets, hosts))
+    target.host = std::move(host);
   return true;
 }
 

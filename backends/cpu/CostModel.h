@@ -33,13 +33,14 @@ struct CostModel {
   double scatteredNs = 2;        // an element of a scatter's updates
 
   // Chunks: what a thread claims at once, some microseconds to a hundred.
-  int64_t contractionMacs = 1 << 21;  // tens of microseconds; more where rows stay in the second-level cache
-  int64_t parallelChunks = 24;        // blocks of a product grow only while there are so many
-  int64_t stripChunks = 24;           // strips pay for many rows: row blocks are made only until there are so many
-  int64_t convolutionMacs = 1 << 23;  // about 100 us, so that copied rows are few beside computed ones
-  int64_t depthwiseBytes = 128 << 10; // of padded input, or more where a chunk would copy mostly what others do
-  int64_t streamedMacs = 1 << 16;     // matrix times vector streams the matrix
-  int64_t mapElements = 16384;        // that are only moved; fewer of dear ones
+  int64_t contractionMacs = 1 << 21;       // tens of microseconds; more where rows stay in the second-level cache
+  int64_t fewestContractionMacs = 1 << 19; // even where the second-level cache holds no more
+  int64_t parallelChunks = 24;             // blocks of a product grow only while there are so many
+  int64_t stripChunks = 24;                // strips pay for many rows: row blocks are made only until there are so many
+  int64_t convolutionMacs = 1 << 23;       // about 100 us, so that copied rows are few beside computed ones
+  int64_t depthwiseBytes = 128 << 10;      // of padded input, or more where a chunk would copy mostly what others do
+  int64_t streamedMacs = 1 << 16;          // matrix times vector streams the matrix
+  int64_t mapElements = 16384;             // that are only moved; fewer of dear ones
   int64_t transposedElements = 16384;
   int64_t reducedElements = 1 << 15; // of the operand
   int64_t rowElements = 1 << 13;

@@ -65,6 +65,17 @@ public:
     return nullptr;
   }
 
+  void shareConstants(MutableArrayRef<std::shared_ptr<const HostMachine>> machines) const override {
+    int64_t widest = 0;
+    for (const auto &machine : machines)
+      widest = std::max(widest, cpu::targetOf(*machine).panelBytes);
+    for (auto &machine : machines) {
+      cpu::Target target = cpu::targetOf(*machine);
+      target.panelBytes = widest;
+      machine = machineOf(target);
+    }
+  }
+
   bool keepsComposite(Operation *op) const override { return cpu::keepsComposite(op); }
   bool takesKernel(KernelOp kernel, ShapeAnalysis &sizes) const override { return cpu::takesKernel(kernel, sizes); }
   std::unique_ptr<schedule::Backend> create(const Machine &machine, int optLevel) const override {

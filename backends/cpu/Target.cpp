@@ -78,6 +78,8 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.hasBfloatTiles = hasTiles && code.has("amx-bf16");
     target.hasByteTiles = hasTiles && code.has("amx-int8");
   }
+  // Tiles of products are two vectors wide: of a wider panel each would leave every other line of the cache unread.
+  target.panelBytes = 2 * target.vectorBytes;
   for (const KnownCaches &known : knownCaches) {
     llvm::SmallVector<StringRef> cpus;
     known.cpus.split(cpus, ' ');

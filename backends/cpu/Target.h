@@ -46,7 +46,7 @@ struct Target {
   bool hasByteTiles = false;   // and of bytes of any signs
   int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
   int64_t cacheLineBytes = 64;
-  int64_t panelBytes = 128; // one row of a matrix in panels: 32 columns of f32
+  int64_t panelBytes = 128; // one row of a matrix in panels: 32 columns of f32, or fewer
 
   /// Lanes of an element of `bytes` bytes.
   int64_t lanes(int64_t bytes) const { return vectorBytes / bytes; }

@@ -137,6 +137,9 @@ class HostKind : public BackendKind {
 public:
   bool isHost() const final { return true; }
 
+  /// Lets code for all of `machines` read constants in one layout, which a module of several targets holds once.
+  virtual void shareConstants(llvm::MutableArrayRef<std::shared_ptr<const HostMachine>> machines) const = 0;
+
   /// Compiles every public function of `module`, which is at the fused level and is changed (attributes of kernels).
   /// `devices` are asked for each kernel first; what they refuse is computed here, on copies where they have a memory
   /// of their own.

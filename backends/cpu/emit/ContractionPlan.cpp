@@ -351,5 +351,6 @@ int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   }
   DimExpr groups = dims.mul(dims.product(batches), dims.ceilDiv(columns, dims.constant(tileColumns)));
   int64_t blocks = llvm::divideCeil(costs.parallelChunks, std::max<int64_t>(constantOr(dims, groups, 1), 1));
-  return std::max(costs.contractionMacs, std::min(most, (lhsElements ? ofAllRows : most) / blocks));
+  int64_t least = std::clamp(most, costs.fewestContractionMacs, costs.contractionMacs);
+  return std::max(least, std::min(most, (lhsElements ? ofAllRows : most) / blocks));
 }
