@@ -11,7 +11,7 @@
 // DIFFERENCES: r: largest error {{[0-9.e-]+$}}
 // DIFFERENCES: along a random direction: largest error {{[0-9.e-]+$}}
 
-// RUN: sinter compile %t.mlir --emit=fused -o - | FileCheck %s --check-prefix=FUSED
+// RUN: sinter compile %t.mlir --target=x86-64-v4 --emit=fused -o - | FileCheck %s --check-prefix=FUSED
 // FUSED: sinter.dot_general {{.*}} : (tensor<40x5x32xf32>, tensor<32x64xf32>) -> tensor<40x5x64xf32>
 // FUSED: sinter.kernel map{{.*}} -> tensor<2x64x32xf32>
 // FUSED: sinter.scan

@@ -9,7 +9,7 @@
 // CHECK-LABEL: @many_blocks
 // MIB1: tile = [6, 4], chunk = 8388608,
 // MIB2: tile = [6, 4], chunk = 16777216,
-// KIB256: tile = [6, 2], chunk = 2097152,
+// KIB256: tile = [6, 2], chunk = 524288,
 // ARM: tile = [6, 4], chunk = 4194304,
 func.func @many_blocks(%x: tensor<2048x960xf32>) -> tensor<2048x2048xf32> {
   %w = sinter.constant dense_resource<w> : tensor<960x2048xf32>
@@ -21,7 +21,7 @@ func.func @many_blocks(%x: tensor<2048x960xf32>) -> tensor<2048x2048xf32> {
 // CHECK-LABEL: @nearly_fits
 // MIB1: tile = [6, 4], chunk = 8388608,
 // MIB2: tile = [6, 4], chunk = 24576000,
-// KIB256: tile = [6, 2], chunk = 2097152,
+// KIB256: tile = [6, 2], chunk = 524288,
 // ARM: tile = [6, 4], chunk = 6144000,
 func.func @nearly_fits(%x: tensor<400x960xf32>) -> tensor<400x1536xf32> {
   %w = sinter.constant dense_resource<w> : tensor<960x1536xf32>
@@ -34,7 +34,7 @@ func.func @nearly_fits(%x: tensor<400x960xf32>) -> tensor<400x1536xf32> {
 // CHECK-LABEL: @long_sums
 // MIB1: tile = [8, 2], chunk = 10420224,
 // MIB2: tile = [12, 2], chunk = 12582912,
-// KIB256: tile = [6, 2], chunk = 2097152,
+// KIB256: tile = [6, 2], chunk = 1032192,
 // ARM: tile = [4, 4], chunk = 6291456,
 func.func @long_sums(%x: tensor<128x3072xf32>) -> tensor<128x1536xf32> {
   %w = sinter.constant dense_resource<w> : tensor<3072x1536xf32>
@@ -46,7 +46,7 @@ func.func @long_sums(%x: tensor<128x3072xf32>) -> tensor<128x1536xf32> {
 // CHECK-LABEL: @few_columns
 // MIB1: tile = [6, 4], chunk = 4128768,
 // MIB2: tile = [6, 4], chunk = 4128768,
-// KIB256: tile = [6, 2], chunk = 2097152,
+// KIB256: tile = [6, 2], chunk = 524288,
 // ARM: tile = [6, 4], chunk = 4128768,
 func.func @few_columns(%x: tensor<6144x252xf32>) -> tensor<6144x64xf32> {
   %w = sinter.constant dense_resource<w> : tensor<252x64xf32>

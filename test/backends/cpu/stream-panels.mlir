@@ -51,7 +51,7 @@ func.func @unknown_rows(%x: tensor<?x3072xf32>) -> tensor<?x256xf32> {
 // CHECK-NOT: prefetcht1
 // NARROW-LABEL: k3_contraction:
 // NARROW: prefetcht0 5152(
-// NARROW: prefetcht0 2048(
+// NARROW: prefetcht0 1024(
 // NARROW-NOT: prefetcht0
 // NARROW: vfmadd231ps
 func.func @in_second_cache(%x: tensor<124x300xf32>) -> tensor<124x256xf32> {
