@@ -580,7 +580,7 @@ Plan sinter::cpu::planBlockDot(KernelSpec &spec, ScheduleAttr given) {
   int64_t perPanel = product->panel / lanesOr(given, most);
   bool conflicting = product->k * widthOf(Number::f32) % 4096 == 0;
   int64_t rows = product->knownRows().value_or(ShapedType::kDynamic);
-  RegisterTile tile = chooseTile(spec.target(), rows, perPanel, conflicting);
+  RegisterTile tile = chooseTile(spec.target(), rows, perPanel, {.conflicting = conflicting});
   int64_t highest = product->knownRows() ? std::clamp<int64_t>(rows, 1, kMostTileRows) : kMostTileRows;
   plan.addTile(std::clamp<int64_t>(tile.rows, 1, highest), highest);
   plan.addTile(std::min(tile.vectors, perPanel), perPanel, perPanel);

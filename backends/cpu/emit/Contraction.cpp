@@ -15,8 +15,9 @@
 // call that need the same rows share them. So it does with rows that lie along the columns of memory far apart (x^T y),
 // where many columns read them: they are turned, of one product in a step of their own that copies all rows and strips
 // once (ContractionChunks.cpp). When the rows do not divide into tiles the last tile overlaps the one before
-// it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other. Where the epilogue
-// reads what its result may be written over, as updates of weights do, a last tile has the rows that are left.
+// it and computes a few rows twice, or the last tiles are one row lower (OpenTiles.h); below one tile, tiles of 8, 4, 2
+// and 1 rows follow each other. Where the epilogue reads what its result may be written over, as updates of weights do,
+// a last tile has the rows that are left.
 //
 // Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
 // its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
@@ -312,8 +313,10 @@ void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
 void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase,
                                   Value rhsBase, Value rhsStep, ArrayRef<Value> batchIndex) {
   Value rowCount = fn.materialize(plan.rows);
+  // Lower tiles begin before, and so does one that reaches back.
   auto enter = [&](Value row) {
-    tileOfBlock = arith::DivUIOp::create(b, arith::SubIOp::create(b, row, rowBegin), fn.index(tile.rows));
+    Value last = add(arith::SubIOp::create(b, row, rowBegin), fn.index(tile.rows - 1));
+    tileOfBlock = arith::DivUIOp::create(b, last, fn.index(tile.rows));
   };
   if (tiles) {
     Value lastStart = fn.materialize(dims.max(dims.constant(0), dims.sub(plan.rows, dims.constant(tile.rows))));
@@ -323,23 +326,19 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
     });
     return;
   }
-  auto emitAt = [&](Value row, int64_t rows, Value start) {
+  auto emitAt = [&](int64_t rows, Value row) {
     enter(row);
-    emitTile({rows, tile.vectors}, start, column, lhsBase, rhsBase, rhsStep, batchIndex);
+    emitTile({rows, tile.vectors}, row, column, lhsBase, rhsBase, rhsStep, batchIndex);
   };
-  if (int64_t rest = overwrites ? constantOr(plan.rows, 0) % tile.rows : 0) {
-    Value whole = fn.index(constantOr(plan.rows, 0) - rest);
-    fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows,
-            [&](Value row) { emitAt(row, tile.rows, row); });
-    fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rowEnd, whole), [&] { emitAt(whole, rest, whole); });
+  int64_t rows = constantOr(plan.rows, ShapedType::kDynamic);
+  if (int64_t rest = overwrites && lower == 0 ? constantOr(plan.rows, 0) % tile.rows : 0) {
+    Value whole = fn.index(rows - rest);
+    fn.loop(rowBegin, arith::MinSIOp::create(b, rowEnd, whole), tile.rows, [&](Value row) { emitAt(tile.rows, row); });
+    fn.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rowEnd, whole), [&] { emitAt(rest, whole); });
     return;
   }
-  if (constantOr(plan.rows, ShapedType::kDynamic) != ShapedType::kDynamic) {
-    Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
-    fn.loop(rowBegin, rowEnd, tile.rows,
-            [&](Value row) { emitAt(row, tile.rows, arith::MinSIOp::create(b, row, lastStart)); });
-    return;
-  }
+  if (rows != ShapedType::kDynamic)
+    return forKnownTiles(fn, tile.rows, lower, rows, rowBegin, rowEnd, emitAt);
   forOpenTiles(fn, tile.rows, tile.vectors, rowCount, rowBegin, rowEnd, [&](int64_t rows, Value at, Value number) {
     tileOfBlock = number;
     emitTile({rows, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex);

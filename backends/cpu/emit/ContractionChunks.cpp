@@ -6,6 +6,7 @@
 
 #include "backends/cpu/emit/ContractionEmitter.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/OpenTiles.h"
 #include <cmath>
 
 using namespace mlir;
@@ -41,6 +42,16 @@ void ContractionEmitter::chooseBlocks(DimExpr groups) {
   }
   DimExpr equal = dims.max(dims.constant(1), dims.ceilDiv(tiles, tilesPerBlock));
   tilesPerBlock = dims.resolve(dims.max(dims.constant(1), dims.ceilDiv(tiles, equal)));
+  chooseLower();
+}
+
+void ContractionEmitter::chooseLower() {
+  int64_t rows = constantOr(plan.rows, 0), blockRows = constantOr(tilesPerBlock, 0) * tile.rows;
+  if (form.isTiled() || blockRows == 0)
+    return;
+  int64_t most = lowerTiles(rows, tile.rows, tile.vectors);
+  int64_t lastBlock = (llvm::divideCeil(rows, blockRows) - 1) * blockRows;
+  lower = beginOfLower(rows, tile.rows, most) >= lastBlock ? most : 0;
 }
 
 /// All chunks of a first step copy their parts of both operands, those of a second one multiply them: a chunk is one
@@ -201,6 +212,7 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
     return dims.max(atLeastOne(dims.ceilDiv(count, chunks)), dims.floorDiv(tilesOfWork, atLeastOne(elements)));
   };
   tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, rowBlocks(wanted), dims.mul(tileRows, plan.columns)));
+  chooseLower();
   DimExpr blockRows = dims.mul(tilesPerBlock, tileRows);
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
   DimExpr parts = dims.ceilDiv(wanted, atLeastOne(blocks));

@@ -32,6 +32,8 @@ private:
   void emitGroups(mlir::Value first, mlir::Value end, mlir::Value batch, mlir::Value lhsBase, mlir::Value rhsBase,
                   mlir::Value rowBegin, mlir::Value rowEnd, llvm::ArrayRef<mlir::Value> batchIndex);
   void chooseBlocks(DimExpr groups);
+  /// Says what of the last tiles is lower, once blocks of rows are chosen.
+  void chooseLower();
   EmittedKernel emitPanelChunks();
   EmittedKernel emitRowChunks();
   EmittedKernel emitCopiedOnce();
@@ -77,6 +79,7 @@ private:
   RegisterTile tile;
   int64_t lastVectors;     // of the last tile of columns
   DimExpr tilesPerBlock;   // of rows
+  int64_t lower = 0;       // the last tiles that have one row less (lowerTiles)
   mlir::Value tileOfBlock; // the number of the one at hand
   bool masked = false;
   bool overwrites = false;                 // results may lie where the epilogue reads: no tile overlaps another

@@ -73,6 +73,8 @@ private:
   /// tile among those of its block, where it does not follow from the place.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel, Value number = {});
   bool computesOnce();
+  int64_t chooseLower();
+  SmallVector<int64_t> tilesOfRow(int64_t wide);
   Value numberOfTile(Value row, Value pixel, Value begin);
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
   void finishTile(const PixelTile &at, SmallVector<Value> sums);
@@ -84,7 +86,7 @@ private:
   Value rowElements();
   Value planeElements();
   SmallVector<Value> findRowsInside(const PixelTile &at, Value kh);
-  int64_t vectorOffset(int64_t j);
+  Value vectorOffset(int64_t j);
   MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
   SmallVector<Value> multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps, Steps steps,
                               ValueRange sums);
@@ -120,6 +122,7 @@ private:
   AxisGroups pixelAxes;          // of a flattened one
   SumPart part;                  // at hand, where there are several
   bool masked;                   // the last vector of a group
+  int64_t lower = chooseLower(); // of the last tiles along a row
   std::optional<TileSums> tiles; // of forms that multiply tiles
   // Of the chunk being emitted.
   int64_t vectors;   // of a pixel's accumulators
@@ -351,11 +354,18 @@ SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value
 }
 
 /// The elements of the filter from vector 0 of a tile to vector `j`.
-int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
-  int64_t perPanel = panel / lanes;
-  return inPlace || channelLanes
-             ? j * lanes * product.kPack
-             : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
+Value ConvolutionEmitter::vectorOffset(int64_t j) {
+  int64_t perPanel = panel / lanes, step = lanes * product.kPack;
+  if (inPlace || channelLanes)
+    return fn.index(j * step);
+  int64_t panelElements = runs.header + filterRows() * runs.rowFilter;
+  bool beginsPanels = tile.vectors % perPanel == 0 || perPanel % tile.vectors == 0;
+  if (beginsPanels || j == 0 || tileColumns(tile.vectors, lanes) >= groupOut)
+    return fn.index(j / perPanel * panelElements + j % perPanel * step);
+  Value first = arith::RemUIOp::create(b, arith::DivUIOp::create(b, column, fn.index(lanes)), fn.index(perPanel));
+  Value place = add(first, fn.index(j)), ofPanel = arith::DivUIOp::create(b, place, fn.index(perPanel));
+  Value within = arith::SubIOp::create(b, arith::RemUIOp::create(b, place, fn.index(perPanel)), first);
+  return add(mul(ofPanel, fn.index(panelElements)), mul(within, fn.index(step)));
 }
 
 /// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
@@ -399,7 +409,7 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   }
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
   for (int64_t j = 0; j < vectors; ++j) {
-    operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(runs.header + vectorOffset(j))));
+    operands.bVectors.push_back(add(add(add(filterBase, filterOffset), fn.index(runs.header)), vectorOffset(j)));
     if (inPlace)
       operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
   }
@@ -471,7 +481,7 @@ SmallVector<Value> ConvolutionEmitter::multiplyInside(const PixelTile &at, Array
 
 /// The same for all rows of a tile at once where all find the row of the filter inside, else for those that do.
 SmallVector<Value> ConvolutionEmitter::multiplyRows(const PixelTile &at, const Steps &steps, ValueRange sums) {
-  SmallVector<int64_t> borders = skips ? bordersOf(shape, at.wide) : SmallVector<int64_t>();
+  SmallVector<int64_t> borders = skips ? bordersOf(shape, tilesOfRow(at.wide), at.wide) : SmallVector<int64_t>();
   auto multiplyAll = [&] { return multiplyInside(at, borders, 0, at.high, steps, sums); };
   SmallVector<Value> inside = findRowsInside(at, steps.kh);
   if (inside.empty())
@@ -496,7 +506,7 @@ SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
   for (int64_t j = 0; product.headers() && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
-                                         ValueRange{add(filterBase, fn.index(vectorOffset(j)))});
+                                         ValueRange{add(filterBase, vectorOffset(j))});
     start = vector::BitCastOp::create(b, vectorType, start);
     for (int64_t i = 0; i < pixels; ++i)
       starts[i * vectors + j] = start;
@@ -607,9 +617,8 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
     return;
   }
   if (int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic); outWidth != ShapedType::kDynamic) {
-    Value lastStart = fn.index(outWidth - wide);
-    fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
-    return;
+    return forKnownTiles(fn, wide, lower, outWidth, begin, end,
+                         [&](int64_t length, Value at) { emitTile(high, length, row, at); });
   }
   forOpenTiles(fn, wide, vectors, fn.materialize(shape.outWidth), begin, end,
                [&](int64_t length, Value at, Value number) { emitTile(high, length, row, at, number); });
@@ -619,7 +628,28 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
 /// convolution was.
 bool ConvolutionEmitter::computesOnce() {
   bool areRowsWhole = !tiles || constantOr(shape.outHeight, tile.high + 1) % tile.high == 0;
-  return areRowsWhole && constantOr(shape.outWidth, tile.wide + 1) % tile.wide == 0;
+  return areRowsWhole && (lower > 0 || constantOr(shape.outWidth, tile.wide + 1) % tile.wide == 0);
+}
+
+/// How many of the last tiles along a row have one pixel less.
+int64_t ConvolutionEmitter::chooseLower() {
+  int64_t outWidth = constantOr(shape.outWidth, 0), length = constantOr(blocks.length, 0);
+  if (product.isTiled() || channelLanes || tile.high > 1 || canShareLast(lanes) || length == 0)
+    return 0;
+  int64_t most = lowerTiles(outWidth, tile.wide, tile.vectors);
+  int64_t lastBlock = blocks.alongRow ? (llvm::divideCeil(outWidth, length) - 1) * length : 0;
+  return beginOfLower(outWidth, tile.wide, most) >= lastBlock ? most : 0;
+}
+
+/// Where tiles of `wide` pixels of a row of known width begin.
+SmallVector<int64_t> ConvolutionEmitter::tilesOfRow(int64_t wide) {
+  int64_t outWidth = shape.outWidth.staticSize(), middle = beginOfLower(outWidth, tile.wide, lower);
+  SmallVector<int64_t> starts;
+  bool isLower = lower > 0 && wide < tile.wide;
+  int64_t end = lower > 0 && !isLower ? middle : outWidth, last = std::max<int64_t>(outWidth - wide, 0);
+  for (int64_t at = isLower ? middle : 0; at < end; at += wide)
+    starts.push_back(std::min(at, last));
+  return starts;
 }
 
 /// Copies `rows` padded rows of the channels of a group.

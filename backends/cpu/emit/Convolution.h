@@ -78,9 +78,8 @@ struct TapRun {
 /// pixel finds inside are in none. One run of all taps and pixels: nothing of the tile lies outside. `follow` says that
 /// what a pixel reads by a tap lies behind what it reads by the one before; where it does not, runs are of one tap.
 llvm::SmallVector<TapRun> tapRuns(const ConvolutionShape &shape, int64_t start, int64_t wide, bool follow);
-/// Where tiles of `wide` pixels of a row begin that find taps outside of the image. Tiles begin at multiples of `wide`,
-/// and the last one where it ends with the row.
-llvm::SmallVector<int64_t> bordersOf(const ConvolutionShape &shape, int64_t wide);
+/// Those of the begins of tiles of `wide` pixels of a row whose tiles find taps outside of the image.
+llvm::SmallVector<int64_t> bordersOf(const ConvolutionShape &shape, llvm::ArrayRef<int64_t> tiles, int64_t wide);
 
 /// How a register tile multiplies the operands; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal);

@@ -360,11 +360,9 @@ SmallVector<TapRun> sinter::cpu::tapRuns(const ConvolutionShape &shape, int64_t 
   return runs;
 }
 
-SmallVector<int64_t> sinter::cpu::bordersOf(const ConvolutionShape &shape, int64_t wide) {
-  int64_t outWidth = shape.outWidth.staticSize(), last = std::max<int64_t>(outWidth - wide, 0);
+SmallVector<int64_t> sinter::cpu::bordersOf(const ConvolutionShape &shape, ArrayRef<int64_t> tiles, int64_t wide) {
   SmallVector<int64_t> starts;
-  for (int64_t at = 0; at < outWidth; at += wide) {
-    int64_t start = std::min(at, last);
+  for (int64_t start : tiles) {
     SmallVector<TapRun> runs = tapRuns(shape, start, wide, false);
     int64_t taps = 0; // that all pixels find inside
     for (const TapRun &run : runs)

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/emit/ConvolutionPlan.h"
 #include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/OpenTiles.h"
 #include "backends/cpu/emit/Tiles.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
@@ -253,8 +254,17 @@ static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64
   return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
 }
 
-/// Vectors of a tile that is wider than a packed panel: one of all columns need not begin where a panel does.
+/// Vectors of a tile that is wider than a packed panel.
 constexpr int64_t kVectorsBeyondPanel = 3;
+
+/// Whether tiles compute many of the pixels of a row twice.
+static bool repeatsPixels(int64_t outWidth, const RegisterTile &tile) {
+  if (outWidth == ShapedType::kDynamic || outWidth <= tile.rows)
+    return false;
+  constexpr int64_t few = 16; // one in so many
+  int64_t computed = static_cast<int64_t>(llvm::alignTo(outWidth, tile.rows));
+  return (computed - lowerTiles(outWidth, tile.rows, tile.vectors) - outWidth) * few > outWidth;
+}
 
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
@@ -281,15 +291,20 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
   constexpr int64_t many = 1 << 20;
   int64_t parts = form.product.parts(), ways = spec.target().l1Ways;
-  int64_t highest = chooseTile(spec.target(), many, vectors, false, parts, shares).rows;
+  int64_t highest = chooseTile(spec.target(), many, vectors, {.parts = parts, .sharesLast = shares}).rows;
   // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
   bool suffice = 4 * ways >= 3 * highest;
   auto choose = [&](int64_t rows) {
-    return chooseTile(spec.target(), rows, vectors, conflicting, parts, shares, suffice);
+    return chooseTile(spec.target(), rows, vectors,
+                      {.conflicting = conflicting,
+                       .parts = parts,
+                       .sharesLast = shares,
+                       .staysNarrow = suffice,
+                       .mayBeLower = !shares});
   };
   RegisterTile tile = choose(outWidth);
-  // Three vectors are one tile where that is faster than one of two and a narrow one.
-  if (vectors == kVectorsBeyondPanel)
+  // Three vectors are one tile where that is faster than one of two and a narrow one, or lets tiles be lower.
+  if (vectors == kVectorsBeyondPanel || (vectors > kVectorsBeyondPanel && repeatsPixels(outWidth, tile)))
     tile = widenTile(spec.target(), tile, outWidth, kVectorsBeyondPanel, vectors, conflicting, parts);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};

@@ -3,18 +3,19 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/OpenTiles.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting,
-                                     int64_t parts, bool sharesLast, bool staysNarrow) {
+RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
+  auto [conflicting, parts, sharesLast, staysNarrow, mayBeLower] = limits;
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
   // it.
   int64_t registers = target.vectorRegisters - 1;
   sharesLast &= vectors == 2; // of more, most tiles have whole vectors
-  auto mostRows = [&](int64_t width) {
+  auto mostRows = [&, parts = parts](int64_t width) {
     if (sharesLast && width == 2) // three accumulators and two broadcasts for two rows
       return (registers - width - 2) / 3 * 2;
     return (registers - width * parts - 1 + (target.vectorRegisters <= 16)) / width;
@@ -44,7 +45,9 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
   // costs the row of b once more per row.
   int64_t best = most;
-  auto cost = [&](int64_t height) { return llvm::divideCeil(rows, height) * (height + 1); };
+  auto cost = [&, mayBeLower = mayBeLower](int64_t height) {
+    return llvm::divideCeil(rows, height) * (height + 1) - (mayBeLower ? lowerTiles(rows, height, width) : 0);
+  };
   for (int64_t height = most - 1; height >= std::max<int64_t>(1, most / 2); --height)
     if (cost(height) < cost(best) && !(sharesLast && width == 2 && height % 2))
       best = height;
@@ -54,21 +57,24 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
 RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest,
                                     int64_t vectors, bool conflicting, int64_t parts, int64_t divided) {
   constexpr int64_t fewRows = 6; // whose tiles are wide already
-  if (rows == ShapedType::kDynamic || rows <= fewRows || target.vectorRegisters <= 16)
+  if (rows == ShapedType::kDynamic || rows <= fewRows)
     return tile;
   // Twice the time of a step of all tiles: multiply-adds twice, loads once.
   auto cost = [&](RegisterTile tile) {
     int64_t last = lastTileVectors(vectors, tile.vectors), others = (vectors - last) / tile.vectors;
-    auto step = [&](int64_t width) { return 2 * tile.rows * width + tile.rows + width; };
-    return llvm::divideCeil(rows, tile.rows) * (others * step(tile.vectors) + step(last));
+    int64_t tiles = llvm::divideCeil(rows, tile.rows);
+    int64_t computed = tiles * tile.rows - lowerTiles(rows, tile.rows, tile.vectors);
+    auto step = [&](int64_t width) { return 2 * computed * width + computed + tiles * width; };
+    return others * step(tile.vectors) + step(last);
   };
-  constexpr int64_t enough = 16;  // accumulators that hide the latency of multiply-adds
-  constexpr int64_t mostWide = 4; // others load no less, and their columns are longer
+  bool hasFew = target.vectorRegisters <= 16;
+  int64_t enough = hasFew ? 8 : 16; // accumulators that hide the latency of multiply-adds
+  constexpr int64_t mostWide = 4;   // others load no less, and their columns are longer
   RegisterTile best = tile;
   for (int64_t width = tile.vectors + 1; width <= std::min(widest, mostWide); ++width) {
     if (divided % width != 0)
       continue;
-    int64_t most = (target.vectorRegisters - 1 - width * parts - 1) / width;
+    int64_t most = (target.vectorRegisters - 1 - width * parts - 1 + hasFew) / width;
     if (conflicting)
       most = std::min(most, target.l1Ways);
     for (int64_t height = std::min(most, rows); height * width >= enough; --height)

@@ -26,13 +26,20 @@ inline constexpr int64_t kMostTileRows = 30, kMostTileVectors = 8;
 /// The vectors of the last tile, of a result with `vectors`, of which each other tile has `width`.
 inline int64_t lastTileVectors(int64_t vectors, int64_t width) { return (vectors + width - 1) % width + 1; }
 
+/// What limits a tile.
+struct TileLimits {
+  /// Rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: at most as many rows as the
+  /// cache has ways.
+  bool conflicting = false;
+  int64_t parts = 1;        // vectors of b in registers for each one that is loaded
+  bool sharesLast = false;  // two rows will share accumulators of the last vector (MicroOperands)
+  bool staysNarrow = false; // no wider tile makes up for rows that are few because they conflict
+  bool mayBeLower = false;  // the last tiles may be (lowerTiles)
+};
+
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
-/// tile may have fewer. `conflicting` says that rows of the left operand lie a multiple of 4 KiB apart, so that they
-/// share cache sets: then at most as many rows as the cache has ways. `parts`: vectors of b in registers for each one
-/// that is loaded. `sharesLast`: two rows will share accumulators of the last vector (MicroOperands). `staysNarrow`:
-/// no wider tile makes up for rows that are few because they conflict.
-RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1,
-                        bool sharesLast = false, bool staysNarrow = false);
+/// tile may have fewer.
+RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits);
 
 /// `tile`, or one of up to `widest` vectors that fills the registers and takes less time for all of `rows` by
 /// `vectors`, where a load takes half of a multiply-add's. Tiles as wide as high load least for each: one of 6 x 4

@@ -6,12 +6,35 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// Sums that hide the latency of additions: with fewer the units wait for results, so that a smaller tile takes as
+/// long.
+constexpr int64_t kFewestSums = 8;
+
+int64_t cpu::lowerTiles(int64_t size, int64_t high, int64_t vectors) {
+  if (size <= high)
+    return 0;
+  int64_t tiles = llvm::divideCeil(size, high), lower = tiles * high - size;
+  constexpr int64_t fewest = 50; // in so many places one that is computed twice is less than other code for lower tiles
+  return lower * fewest >= size && lower <= tiles && (high - 1) * vectors >= kFewestSums ? lower : 0;
+}
+
+void cpu::forKnownTiles(KernelFunction &fn, int64_t high, int64_t lower, int64_t size, Value begin, Value end,
+                        function_ref<void(int64_t, Value)> body) {
+  ImplicitLocOpBuilder &b = fn.b;
+  if (lower == 0) {
+    Value lastStart = fn.index(size - high);
+    fn.loop(begin, end, high, [&](Value at) { body(high, arith::MinSIOp::create(b, at, lastStart)); });
+    return;
+  }
+  Value middle = fn.index(beginOfLower(size, high, lower));
+  fn.loop(begin, arith::MinSIOp::create(b, end, middle), high, [&](Value at) { body(high, at); });
+  fn.loop(arith::MaxSIOp::create(b, begin, middle), end, high - 1, [&](Value at) { body(high - 1, at); });
+}
+
 void cpu::forOpenTiles(KernelFunction &fn, int64_t wide, int64_t vectors, Value size, Value begin, Value end,
                        function_ref<void(int64_t, Value, Value)> body) {
   ImplicitLocOpBuilder &b = fn.b;
-  // With fewer sums the units wait for results, so that a smaller tile takes as long.
-  constexpr int64_t fewestSums = 8;
-  int64_t fewest = llvm::divideCeil(fewestSums, vectors);
+  int64_t fewest = llvm::divideCeil(kFewestSums, vectors);
   SmallVector<int64_t> lengths{wide};
   llvm::copy_if(ArrayRef<int64_t>{8, 4, 2, 1}, std::back_inserter(lengths),
                 [&](int64_t length) { return length < wide; });

@@ -160,7 +160,7 @@ Plan sinter::cpu::planWinograd(KernelSpec &spec, ScheduleAttr given) {
   if (shape.channels % product->leastLanes() != 0)
     return Plan::refuse("its channels fill no whole vectors");
   int64_t lanes = lanesOr(given, plan.lanes.chosen), perPanel = form.panel / lanes;
-  RegisterTile tile = chooseTile(spec.target(), form.knownTiles, std::min<int64_t>(2, perPanel), false);
+  RegisterTile tile = chooseTile(spec.target(), form.knownTiles, std::min<int64_t>(2, perPanel), {});
   int64_t block = chooseBlock(spec, form, tile.rows), tileColumns = tile.vectors * lanes;
   if (!given && !isCheaper(spec, form, block, tileColumns))
     return Plan::refuse("the direct convolution is cheaper");
