@@ -77,6 +77,7 @@ private:
   SmallVector<int64_t> tilesOfRow(int64_t wide);
   Value numberOfTile(Value row, Value pixel, Value begin);
   std::pair<Value, int64_t> nextPanel(Value row, Value pixel, int64_t steps, int64_t stepElements, int64_t grain);
+  std::pair<Value, int64_t> nextPart(Value number);
   void finishTile(const PixelTile &at, SmallVector<Value> sums);
   void prefetchResults(int64_t high, int64_t wide, Value row, Value pixel);
   Value placeInTiles(Value i);
@@ -86,7 +87,7 @@ private:
   Value rowElements();
   Value planeElements();
   SmallVector<Value> findRowsInside(const PixelTile &at, Value kh);
-  Value vectorOffset(int64_t j);
+  int64_t vectorOffset(int64_t j);
   MicroOperands filterAt(const PixelTile &at, Steps &steps, Value &inputOffset);
   SmallVector<Value> multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps, Steps steps,
                               ValueRange sums);
@@ -302,6 +303,21 @@ std::pair<Value, int64_t> ConvolutionEmitter::nextPanel(Value row, Value pixel, 
   return {add(add(filterBase, fn.index(steps * stepElements)), share), stride};
 }
 
+/// The same for the next part of a panel, or the first of the next panel, which lies behind it, for tile `number`.
+std::pair<Value, int64_t> ConvolutionEmitter::nextPart(Value number) {
+  if (tile.vectors * lanes != panel || blocks.tiles == 0 || runs.step < blocks.tiles)
+    return {};
+  Value begin = fn.index(0), end; // in steps
+  for (auto [steps, positions] : llvm::zip(parts.steps, part.positions)) {
+    end = add(begin, mul(positions.second, fn.index(steps)));
+    begin = add(begin, mul(positions.first, fn.index(steps)));
+  }
+  auto stride = static_cast<int64_t>(llvm::divideCeil(runs.step, blocks.tiles));
+  Value share = mul(number, fn.index(stride * parts.positions * parts.steps.back()));
+  Value first = add(add(filterBase, mul(end, fn.index(runs.step))), share);
+  return {arith::SubIOp::create(b, first, mul(begin, fn.index(stride))), stride};
+}
+
 /// Of a tile at (row, pixel): what its epilogue reads and writes.
 void ConvolutionEmitter::prefetchResults(int64_t high, int64_t wide, Value row, Value pixel) {
   SmallVector<Value> places;
@@ -354,18 +370,11 @@ SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value
 }
 
 /// The elements of the filter from vector 0 of a tile to vector `j`.
-Value ConvolutionEmitter::vectorOffset(int64_t j) {
-  int64_t perPanel = panel / lanes, step = lanes * product.kPack;
-  if (inPlace || channelLanes)
-    return fn.index(j * step);
-  int64_t panelElements = runs.header + filterRows() * runs.rowFilter;
-  bool beginsPanels = tile.vectors % perPanel == 0 || perPanel % tile.vectors == 0;
-  if (beginsPanels || j == 0 || tileColumns(tile.vectors, lanes) >= groupOut)
-    return fn.index(j / perPanel * panelElements + j % perPanel * step);
-  Value first = arith::RemUIOp::create(b, arith::DivUIOp::create(b, column, fn.index(lanes)), fn.index(perPanel));
-  Value place = add(first, fn.index(j)), ofPanel = arith::DivUIOp::create(b, place, fn.index(perPanel));
-  Value within = arith::SubIOp::create(b, arith::RemUIOp::create(b, place, fn.index(perPanel)), first);
-  return add(mul(ofPanel, fn.index(panelElements)), mul(within, fn.index(step)));
+int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
+  int64_t perPanel = panel / lanes;
+  return inPlace || channelLanes
+             ? j * lanes * product.kPack
+             : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
 }
 
 /// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
@@ -409,7 +418,7 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   }
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
   for (int64_t j = 0; j < vectors; ++j) {
-    operands.bVectors.push_back(add(add(add(filterBase, filterOffset), fn.index(runs.header)), vectorOffset(j)));
+    operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(runs.header + vectorOffset(j))));
     if (inPlace)
       operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
   }
@@ -506,7 +515,7 @@ SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
   for (int64_t j = 0; product.headers() && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
-                                         ValueRange{add(filterBase, vectorOffset(j))});
+                                         ValueRange{add(filterBase, fn.index(vectorOffset(j)))});
     start = vector::BitCastOp::create(b, vectorType, start);
     for (int64_t i = 0; i < pixels; ++i)
       starts[i * vectors + j] = start;
@@ -576,6 +585,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
     isLast = part.isLast(fn, axes);
     number = number ? number : numberOfTile(row, pixel, blockBegin);
     part.place = add(partPlaces, mul(number, fn.index(parts.placeElements)));
+    std::tie(at.ahead, at.aheadStride) = nextPart(number);
   } else {
     std::tie(at.ahead, at.aheadStride) = nextPanel(row, pixel, filterRows() * runs.count * runs.length, runs.step, 1);
   }

@@ -2,7 +2,6 @@
 
 #include "backends/cpu/emit/ConvolutionPlan.h"
 #include "backends/cpu/emit/MicroKernel.h"
-#include "backends/cpu/emit/OpenTiles.h"
 #include "backends/cpu/emit/Tiles.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
@@ -149,11 +148,13 @@ FilterParts ConvolutionForm::filterParts(const Target &target, const Convolution
   int64_t stepBytes = tile.vectors * lanes * product.kPack * widthOf(product.b);
   int64_t steps = filterRows() * runs.count * runs.length;
   bool isPlain = !inPlace && !channelLanes && !product.isTiled() && product.sumsByBlocks();
-  if (!isPlain || tiles < kFewestTilesOfPanel || steps * stepBytes <= target.l2Bytes * 3 / 4)
+  int64_t most = target.l2Bytes * 3 / 4, bytes = steps * stepBytes;
+  bool streams = groupOut / (tile.vectors * lanes) * bytes > target.l2Bytes;
+  if (!isPlain || tiles < kFewestTilesOfPanel || bytes <= (streams ? most / 2 : most))
     return parts;
   SmallVector<int64_t> sizes = summedSizes(runs);
   NestBlocks nested(sizes, runs.perPart, runs.block);
-  int64_t fast = target.l2Bytes * 3 / 8;
+  int64_t fast = bytes <= most ? most / 4 : most / 2;
   for (size_t axis = 0; axis < nested.single() && (axis == 0 || steps * stepBytes > fast); ++axis) {
     bool isPartOfRun = runs.parts != 1 && axis + 1 == sizes.size();
     steps = isPartOfRun ? runs.perPart : steps / sizes[axis];
@@ -161,8 +162,8 @@ FilterParts ConvolutionForm::filterParts(const Target &target, const Convolution
   }
   if (!parts)
     return parts;
-  int64_t size = sizes[parts.steps.size() - 1], most = std::clamp<int64_t>(fast / (steps * stepBytes), 1, size);
-  parts.positions = llvm::divideCeil(size, llvm::divideCeil(size, most)); // parts of one size
+  int64_t size = sizes[parts.steps.size() - 1], fitting = std::clamp<int64_t>(fast / (steps * stepBytes), 1, size);
+  parts.positions = llvm::divideCeil(size, llvm::divideCeil(size, fitting)); // parts of one size
   parts.placeElements = nested.levels() * tile.high * tile.wide * tile.vectors * lanes;
   return parts;
 }
@@ -254,17 +255,8 @@ static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64
   return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
 }
 
-/// Vectors of a tile that is wider than a packed panel.
+/// Vectors of a tile that is wider than a packed panel: one of all columns need not begin where a panel does.
 constexpr int64_t kVectorsBeyondPanel = 3;
-
-/// Whether tiles compute many of the pixels of a row twice.
-static bool repeatsPixels(int64_t outWidth, const RegisterTile &tile) {
-  if (outWidth == ShapedType::kDynamic || outWidth <= tile.rows)
-    return false;
-  constexpr int64_t few = 16; // one in so many
-  int64_t computed = static_cast<int64_t>(llvm::alignTo(outWidth, tile.rows));
-  return (computed - lowerTiles(outWidth, tile.rows, tile.vectors) - outWidth) * few > outWidth;
-}
 
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
@@ -303,8 +295,8 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
                        .mayBeLower = !shares});
   };
   RegisterTile tile = choose(outWidth);
-  // Three vectors are one tile where that is faster than one of two and a narrow one, or lets tiles be lower.
-  if (vectors == kVectorsBeyondPanel || (vectors > kVectorsBeyondPanel && repeatsPixels(outWidth, tile)))
+  // Three vectors are one tile where that is faster than one of two and a narrow one.
+  if (vectors == kVectorsBeyondPanel)
     tile = widenTile(spec.target(), tile, outWidth, kVectorsBeyondPanel, vectors, conflicting, parts);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};

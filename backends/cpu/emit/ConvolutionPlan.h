@@ -28,8 +28,9 @@ struct ConvolutionTile {
   int64_t high, wide, vectors;
 };
 
-/// How a chunk goes through panels that the second-level cache does not hold: all of its tiles multiply one part of
-/// their panel before the next. The sums wait as SumPart says.
+/// How a chunk goes through panels that the second-level cache does not hold, or not beside the next one while they
+/// come from beyond it: all of its tiles multiply one part of their panel before the next. The sums wait as SumPart
+/// says.
 struct FilterParts {
   /// Of a position of each axis of the sum, from the outermost on, of which a part has one; of the last, some.
   llvm::SmallVector<int64_t> steps;
