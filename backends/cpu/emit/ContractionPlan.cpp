@@ -320,7 +320,10 @@ int64_t ContractionPlan::blockSteps(KernelSpec &spec) const {
 int64_t ContractionPlan::widest(KernelSpec &spec, int64_t lanes) const {
   DimExpr steps = spec.dims.resolve(form.words(spec.dims, k));
   bool isPlain = (packed || hasStrips()) && steps.isConstant() && form.step == ProductForm::Step::fused;
-  constexpr int64_t fewRows = 256; // wait for packed panels more than for loads
+  constexpr int64_t fewRegisters = 16; // hold tiles of two vectors that are higher than wide
+  constexpr int64_t fewRows = 256;     // wait for packed panels more than for loads
+  if (spec.target().vectorRegisters <= fewRegisters)
+    return 0;
   if (packed && constantOr(spec.dims, rows, 0) < fewRows)
     return 0;
   if (!isPlain || (lieApart(spec, *this) && !copiesRows)) // a high tile asks for few of the lines that lie apart

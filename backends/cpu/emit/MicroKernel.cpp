@@ -9,6 +9,12 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
+/// Of tiles of one height, or of lower ones at the end, which are other code: a small gain does not pay that.
+static int64_t leastCost(int64_t equal, int64_t lower) {
+  constexpr int64_t unit = 32;
+  return std::min(equal * unit, lower * (unit + 1));
+}
+
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
   auto [conflicting, parts, sharesLast, staysNarrow, mayBeLower] = limits;
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
@@ -46,7 +52,8 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   // costs the row of b once more per row.
   int64_t best = most;
   auto cost = [&, mayBeLower = mayBeLower](int64_t height) {
-    return llvm::divideCeil(rows, height) * (height + 1) - (mayBeLower ? lowerTiles(rows, height, width) : 0);
+    int64_t equal = llvm::divideCeil(rows, height) * (height + 1);
+    return leastCost(equal, equal - (mayBeLower ? lowerTiles(rows, height, width) : 0));
   };
   for (int64_t height = most - 1; height >= std::max<int64_t>(1, most / 2); --height)
     if (cost(height) < cost(best) && !(sharesLast && width == 2 && height % 2))
@@ -63,9 +70,12 @@ RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int
   auto cost = [&](RegisterTile tile) {
     int64_t last = lastTileVectors(vectors, tile.vectors), others = (vectors - last) / tile.vectors;
     int64_t tiles = llvm::divideCeil(rows, tile.rows);
-    int64_t computed = tiles * tile.rows - lowerTiles(rows, tile.rows, tile.vectors);
-    auto step = [&](int64_t width) { return 2 * computed * width + computed + tiles * width; };
-    return others * step(tile.vectors) + step(last);
+    auto all = [&](int64_t computed) {
+      auto step = [&](int64_t width) { return 2 * computed * width + computed + tiles * width; };
+      return others * step(tile.vectors) + step(last);
+    };
+    int64_t equal = tiles * tile.rows, lower = lowerTiles(rows, tile.rows, tile.vectors);
+    return leastCost(all(equal), all(equal - lower));
   };
   bool hasFew = target.vectorRegisters <= 16;
   int64_t enough = hasFew ? 8 : 16; // accumulators that hide the latency of multiply-adds

@@ -15,7 +15,7 @@ int64_t cpu::lowerTiles(int64_t size, int64_t high, int64_t vectors) {
     return 0;
   int64_t tiles = llvm::divideCeil(size, high), lower = tiles * high - size;
   constexpr int64_t fewest = 50; // in so many places one that is computed twice is less than other code for lower tiles
-  return lower * fewest >= size && lower <= tiles && (high - 1) * vectors >= kFewestSums ? lower : 0;
+  return lower * fewest >= size && lower < tiles && (high - 1) * vectors >= kFewestSums ? lower : 0;
 }
 
 void cpu::forKnownTiles(KernelFunction &fn, int64_t high, int64_t lower, int64_t size, Value begin, Value end,
