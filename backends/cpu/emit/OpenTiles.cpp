@@ -27,8 +27,8 @@ void cpu::forKnownTiles(KernelFunction &fn, int64_t high, int64_t lower, int64_t
     return;
   }
   Value middle = fn.index(beginOfLower(size, high, lower));
-  fn.loop(begin, arith::MinSIOp::create(b, end, middle), high, [&](Value at) { body(high, at); });
-  fn.loop(arith::MaxSIOp::create(b, begin, middle), end, high - 1, [&](Value at) { body(high - 1, at); });
+  fn.loop(begin, b.createOrFold<arith::MinSIOp>(end, middle), high, [&](Value at) { body(high, at); });
+  fn.loop(b.createOrFold<arith::MaxSIOp>(begin, middle), end, high - 1, [&](Value at) { body(high - 1, at); });
 }
 
 void cpu::forOpenTiles(KernelFunction &fn, int64_t wide, int64_t vectors, Value size, Value begin, Value end,

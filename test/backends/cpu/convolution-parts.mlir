@@ -13,7 +13,8 @@
 // KIB256: scf.for {{.*}} = %[[BEGIN]] to %[[END]] step %c1
 // KIB256: scf.for {{.*}} = %c0 to %c3 step %c1 {
 // KIB256: scf.for {{.*}} step %c1 {
-// KIB256: scf.for {{.*}} = %c0 to %c28 step %c6 {
+// KIB256: scf.for {{.*}} = %c0 to %c18{{.*}} step %c6 {
+// KIB256: scf.for {{.*}} = %c18{{.*}} to %c28 step %c5 {
 // KIB512-SAME: memref<{{[0-9]+}}xi8>, %[[BEGIN:.*]]: index, %[[END:.*]]: index)
 // KIB512: scf.for {{.*}} = %[[BEGIN]] to %[[END]] step %c1
 // KIB512: scf.for {{.*}} = %c0 to %c3 step %c1 {
