@@ -44,7 +44,7 @@ constexpr int64_t kLeastRows = 16, kLeastKeys = 16;
 constexpr int64_t kLeastBlockRows = 64, kLeastBlockKeys = 1024;
 /// Of a band only the blocks that it crosses are computed, which products do not know.
 constexpr int64_t kLeastBandKeys = 128;
-/// What may be forced: a row of scores is in registers while its softmax is formed.
+/// Keys of one block of several.
 constexpr int64_t kMostKeys = 256;
 /// Keys of one block at most, where it holds all of them; keys and values of a head then stay in the second-level
 /// cache.
@@ -116,6 +116,11 @@ private:
   void updateStrip(const Rows &at, Value row, Value rows);
   void finishRow(const Rows &at, Value row);
   void emitRows(const Rows &at);
+  /// A row of scores that became shares: the greatest one, whether none counts, what was taken off, the sum of shares.
+  struct RowShares {
+    Value greatest, isNone, shift, total;
+  };
+  RowShares sharesOfRow(Value first, Value least);
   // Where all keys are one block.
   void formShares(const Rows &at, Value row);
   void emitStrips(const Rows &at);
@@ -237,22 +242,49 @@ Value AttentionEmitter::overRow(Value first, Value initial, function_ref<Value(V
   return whole == scoreVectors ? result : part(index(whole * lanes), scoreVectors - whole, result);
 }
 
+/// p in place of the scores from `first` on, over the greatest of them and `least`, if that is given. Half of the
+/// registers hold a row meanwhile, or it is read twice.
+AttentionEmitter::RowShares AttentionEmitter::sharesOfRow(Value first, Value least) {
+  RowShares row;
+  auto greatestOf = [&](ArrayRef<Value> scores) {
+    return combine(SmallVector<Value>(scores), [&](Value x, Value y) { return greater(x, y); });
+  };
+  auto shiftOf = [&](Value lanesOf) {
+    row.greatest = greatestLane(lanesOf);
+    if (least)
+      row.greatest = greater(least, row.greatest);
+    // Nothing that counts so far: all exponentials are zero.
+    row.isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, row.greatest, never());
+    row.shift = k.select(row.isNone, number(0), row.greatest);
+    return spread(row.shift);
+  };
+  auto shares = [&](Value place, SmallVector<Value> scores, Value shift) {
+    for (Value &score : scores)
+      score = arith::SubFOp::create(b, score, shift);
+    return sharesFrom(place, scores);
+  };
+  if (scoreVectors <= k.fn.spec.target().vectorRegisters / 2) {
+    SmallVector<Value> scores = scoresFrom(first);
+    row.total = addLanes(shares(first, scores, shiftOf(greatestOf(scores))));
+    return row;
+  }
+  Value shift = shiftOf(overRow(first, spread(never()), [&](Value, ArrayRef<Value> scores, Value before) {
+    return greater(before, greatestOf(scores));
+  }));
+  row.total = addLanes(overRow(first, spread(number(0)), [&](Value place, ArrayRef<Value> scores, Value before) {
+    return arith::AddFOp::create(b, before, shares(place, SmallVector<Value>(scores), shift)).getResult();
+  }));
+  return row;
+}
+
 /// p in place of s, and m, l and c of a row.
 void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
-  Value first = k.add(at.scores, k.mul(row, index(keys)));
-  SmallVector<Value> scores = scoresFrom(first);
   Value old = scalar(work, k.add(at.greatest, row));
-  Value greatest = greater(old, greatestLane(combine(scores, [&](Value x, Value y) { return greater(x, y); })));
-  // Nothing that counts so far: all exponentials are zero.
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
-  Value shift = k.select(isNone, number(0), greatest);
-  for (Value &score : scores)
-    score = arith::SubFOp::create(b, score, spread(shift));
-  Value sum = addLanes(sharesFrom(first, scores));
-  Value factor = shareOf(arith::SubFOp::create(b, old, shift));
+  RowShares shares = sharesOfRow(k.add(at.scores, k.mul(row, index(keys))), old);
+  Value factor = shareOf(arith::SubFOp::create(b, old, shares.shift));
   Value total = scalar(work, k.add(at.total, row));
-  total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor), sum);
-  store(greatest, work, k.add(at.greatest, row));
+  total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor), shares.total);
+  store(shares.greatest, work, k.add(at.greatest, row));
   store(total, work, k.add(at.total, row));
   store(factor, work, k.add(at.factors, row));
 }
@@ -398,35 +430,11 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
 
 /// p in place of s, and 1 / l of a row, all keys of which are there.
 void AttentionEmitter::formShares(const Rows &at, Value row) {
-  Value first = k.add(at.scores, k.mul(row, index(keys))), greatest, isNone, total;
-  auto most = [&](ArrayRef<Value> scores) {
-    return combine(SmallVector<Value>(scores), [&](Value x, Value y) { return greater(x, y); });
-  };
-  auto shiftOf = [&](Value lanesOf) {
-    greatest = greatestLane(lanesOf);
-    isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
-    return spread(k.select(isNone, number(0), greatest));
-  };
-  auto shares = [&](Value place, SmallVector<Value> scores, Value shift) {
-    for (Value &score : scores)
-      score = arith::SubFOp::create(b, score, shift);
-    return sharesFrom(place, scores);
-  };
-  if (scoreVectors * lanes <= kMostKeys) {
-    SmallVector<Value> scores = scoresFrom(first);
-    total = addLanes(shares(first, scores, shiftOf(most(scores))));
-  } else {
-    Value shift = shiftOf(overRow(first, spread(never()), [&](Value, ArrayRef<Value> scores, Value before) {
-      return greater(before, most(scores));
-    }));
-    total = addLanes(overRow(first, spread(number(0)), [&](Value place, ArrayRef<Value> scores, Value before) {
-      return arith::AddFOp::create(b, before, shares(place, SmallVector<Value>(scores), shift)).getResult();
-    }));
-  }
-  store(arith::DivFOp::create(b, number(1), total), work, k.add(at.factors, row));
+  RowShares shares = sharesOfRow(k.add(at.scores, k.mul(row, index(keys))), Value());
+  store(arith::DivFOp::create(b, number(1), shares.total), work, k.add(at.factors, row));
   if (at.sums) {
-    Value sum = arith::AddFOp::create(b, greatest, math::LogOp::create(b, total));
-    k.store(1, k.select(isNone, greatest, sum), k.add(at.sums, row));
+    Value sum = arith::AddFOp::create(b, shares.greatest, math::LogOp::create(b, shares.total));
+    k.store(1, k.select(shares.isNone, shares.greatest, sum), k.add(at.sums, row));
   }
 }
 
@@ -656,8 +664,8 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   int64_t bytes = widthOf(form.sum);
   planAttentionTile(spec, plan, form);
   int64_t lanes = plan.lanes.chosen, panel = plan.tile[1].chosen * lanes;
-  // A row of scores in half of the registers, a block of them in a quarter of the second-level cache.
-  int64_t keys = std::min(kMostKeys, lanes * spec.target().vectorRegisters / 2);
+  // A block of scores in a quarter of the second-level cache.
+  int64_t keys = kMostKeys;
   int64_t rows = std::min(form.a == form.sum ? spec.costs().attentionRows : spec.costs().shortAttentionRows,
                           spec.target().l2Bytes / 4 / (keys * bytes));
   DimExpr known = spec.dims.resolve(spec.sizes->dims(root.getKey()).rbegin()[1]);
