@@ -40,6 +40,10 @@ HALVES = [(1, 32, 32, 24, 24, 3, 1, 1, 1, 1, 1), (1, 10, 10, 32, 56, 1, 1, 0, 0,
 # that go by blocks shorter than a tap, strides, pixels 4 KiB apart, tiles that one tap meets.
 APART = [(1, 16, 16, 64, 32, 3, 1, 12, 12, 12, 1), (1, 9, 30, 24, 32, 3, 1, 4, 4, 4, 1), (2, 8, 4, 700, 32, 3, 1, 2, 2, 2, 1), (1, 20, 20, 16, 32, 5, 2, 6, 5, 3, 1),
          (1, 12, 12, 1024, 32, 3, 1, 8, 8, 8, 1), (1, 11, 40, 8, 64, 3, 1, 30, 30, 30, 1)]
+# Rows, and pixels of a row, that tiles do not divide, so that the last ones are one lower: of six, eight, twelve or fourteen; borders, strides, sums that go by blocks.
+LOWER = [(1, 6, 28, 16, 32, 3, 1, 1, 1, 1, 1), (1, 3, 56, 8, 40, 3, 1, 1, 1, 1, 1), (1, 7, 7, 64, 32, 1, 1, 0, 0, 1, 1), (2, 9, 45, 24, 64, 5, 2, 2, 2, 1, 1), (1, 4, 14, 700, 24, 3, 1, 1, 1, 1, 1),
+         (1, 5, 40, 12, 48, 3, 1, 0, 0, 2, 1)]
+LOWER_SIZES = [(28, 64, 48), (128, 40, 64), (44, 700, 32), (10, 9, 24), (100, 33, 17)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1), (57, 130, 2), (40, 33, 3)]
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "x86-64-v4,+avx512bf16", "native"]
 
@@ -160,7 +164,8 @@ def main():
     for kinds in CONVOLUTIONS:
         for sizes in WINDOWS:
             cases.append(ConvolutionCase(len(cases), kinds, sizes))
-    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART for kind in ("f32", "f64"))]
+    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART + LOWER for kind in ("f32", "f64"))]
+    halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 7 * i % 32) for i, sizes in enumerate(LOWER_SIZES + LOWER_SIZES[::-1])]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases
