@@ -166,6 +166,8 @@ def main():
             cases.append(ConvolutionCase(len(cases), kinds, sizes))
     halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART + LOWER for kind in ("f32", "f64"))]
     halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 7 * i % 32) for i, sizes in enumerate(LOWER_SIZES + LOWER_SIZES[::-1])]
+    # Rows that lie along memory, by columns that are packed: the rows alone are turned.
+    halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 5 + 16 * i) for i, sizes in enumerate([(515, 77, 300), (1024, 130, 257)])]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases

@@ -188,13 +188,15 @@ static bool lieApart(KernelSpec &spec, const ContractionPlan &plan) {
          step.isConstant() && step.constant() * widthOf(plan.form.a) >= spec.costs().farBytes;
 }
 
-/// True where so many columns read rows, and rows columns, that copies of both take little beside the product.
+/// True where so many columns read rows, and rows columns unless these are packed, that copies of both take little
+/// beside the product.
 static bool paysCopies(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan) {
   DimExpr rows = spec.dims.resolve(plan.rows);
   int64_t columns = countOf(spec, dot.getRhs(), freeAxes(plan.rhs.sizes.size(), plan.rhsBatch, dot.getRhsContract()));
   if (!rows.isConstant() || columns == ShapedType::kDynamic || spec.kernel.getZeros())
     return false;
-  return rows.constant() * columns >= 4 * spec.costs().copiedForRows * (rows.constant() + columns);
+  int64_t copied = rows.constant() + (plan.packed ? 0 : columns);
+  return rows.constant() * columns >= 4 * spec.costs().copiedForRows * copied;
 }
 
 /// True where the copies of both operands of one product, of known sizes, are not too large to be made at once.
