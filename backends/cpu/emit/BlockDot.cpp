@@ -55,6 +55,10 @@ static int64_t elementOf(int64_t i) { return i / 2 + i % 2 * kHalfCodes; }
 
 //===- what is multiplied --------------------------------------------------------------------===//
 
+/// Columns of a panel, on all targets: vectors of x are multiplied with many columns' codes while they are in
+/// registers.
+constexpr int64_t kPanelColumns = 32;
+
 namespace {
 /// The operands as inputs of the kernel, and the sizes that are walked.
 struct BlockProduct {
@@ -105,7 +109,7 @@ static std::optional<BlockProduct> blockProductOf(KernelSpec &spec) {
   p.blocks = op.getCodes().getType().getDimSize(1);
   p.block = op.blockSize();
   p.k = op.getX().getType().getShape().back();
-  p.panel = spec.target().panelBytes / widthOf(Number::f32);
+  p.panel = kPanelColumns;
   p.rowSizes = spec.sizes->dims(op.getResult());
   p.rowSizes.pop_back();
   p.rows = spec.dims.resolve(spec.dims.product(p.rowSizes));
