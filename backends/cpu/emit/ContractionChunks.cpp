@@ -47,11 +47,8 @@ void ContractionEmitter::chooseBlocks(DimExpr groups) {
 
 void ContractionEmitter::chooseLower() {
   int64_t rows = constantOr(plan.rows, 0), blockRows = constantOr(tilesPerBlock, 0) * tile.rows;
-  if (form.isTiled() || blockRows == 0)
-    return;
-  int64_t most = lowerTiles(rows, tile.rows, tile.vectors);
-  int64_t lastBlock = (llvm::divideCeil(rows, blockRows) - 1) * blockRows;
-  lower = beginOfLower(rows, tile.rows, most) >= lastBlock ? most : 0;
+  if (!form.isTiled() && blockRows != 0)
+    lower = lowerTilesOfBlocks(rows, tile.rows, tile.vectors, blockRows);
 }
 
 /// All chunks of a first step copy their parts of both operands, those of a second one multiply them: a chunk is one

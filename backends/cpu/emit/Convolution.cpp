@@ -646,9 +646,8 @@ int64_t ConvolutionEmitter::chooseLower() {
   int64_t outWidth = constantOr(shape.outWidth, 0), length = constantOr(blocks.length, 0);
   if (product.isTiled() || channelLanes || tile.high > 1 || canShareLast(lanes) || length == 0)
     return 0;
-  int64_t most = lowerTiles(outWidth, tile.wide, tile.vectors);
-  int64_t lastBlock = blocks.alongRow ? (llvm::divideCeil(outWidth, length) - 1) * length : 0;
-  return beginOfLower(outWidth, tile.wide, most) >= lastBlock ? most : 0;
+  return blocks.alongRow ? lowerTilesOfBlocks(outWidth, tile.wide, tile.vectors, length)
+                         : lowerTiles(outWidth, tile.wide, tile.vectors);
 }
 
 /// Where tiles of `wide` pixels of a row of known width begin.

@@ -14,8 +14,9 @@
 // Elements that are multiples of a 127th of their block's greatest magnitude are one digit each, that multiple, and the
 // block's factor is the 127th; NaN for a block with a NaN or an infinity. Magnitudes below 2^-119 count as zeros.
 //
-//   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  its factor  f32: 2^(e
-//   - 7)
+//   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  its factor  f32
+//
+// The factor is 2^(e - 7) with four digits.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
 #define SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H

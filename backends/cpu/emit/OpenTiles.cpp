@@ -18,6 +18,11 @@ int64_t cpu::lowerTiles(int64_t size, int64_t high, int64_t vectors) {
   return lower * fewest >= size && lower < tiles && (high - 1) * vectors >= kFewestSums ? lower : 0;
 }
 
+int64_t cpu::lowerTilesOfBlocks(int64_t size, int64_t high, int64_t vectors, int64_t length) {
+  int64_t lower = lowerTiles(size, high, vectors), lastBlock = (llvm::divideCeil(size, length) - 1) * length;
+  return beginOfLower(size, high, lower) >= lastBlock ? lower : 0;
+}
+
 void cpu::forKnownTiles(KernelFunction &fn, int64_t high, int64_t lower, int64_t size, Value begin, Value end,
                         function_ref<void(int64_t, Value)> body) {
   ImplicitLocOpBuilder &b = fn.b;

@@ -18,6 +18,8 @@ namespace sinter::cpu {
 /// places exactly; 0 where all are of one height, as the last one reaches back over few places, or lower ones would
 /// have too few sums to hide their latency.
 int64_t lowerTiles(int64_t size, int64_t high, int64_t vectors);
+/// The same for blocks of `length` places, whole tiles, of which the last has to hold all lower ones.
+int64_t lowerTilesOfBlocks(int64_t size, int64_t high, int64_t vectors, int64_t length);
 
 /// Where the first of `lower` lower tiles begins.
 inline int64_t beginOfLower(int64_t size, int64_t high, int64_t lower) { return size - lower * (high - 1); }
