@@ -73,6 +73,42 @@ template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum :
   }
 };
 
+/// 1 / (1 + e^-x) as sinter.logistic builds it, with z = e^-|x|: (x < 0 ? z : 1) / (1 + z). As a whole it takes half as
+/// many instructions.
+struct ReplaceLogistic : OpRewritePattern<math::ExpOp> {
+  // Before e^-|x| becomes a polynomial.
+  ReplaceLogistic(MLIRContext *context, MathInstructions has) : OpRewritePattern(context, /*benefit=*/2), has(has) {}
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    auto negated = op.getOperand().getDefiningOp<arith::NegFOp>();
+    auto magnitude = negated ? negated.getOperand().getDefiningOp<math::AbsFOp>() : math::AbsFOp();
+    if (!magnitude || !hasLanes(op.getType()) || !op.getResult().hasNUses(2))
+      return rewriter.notifyMatchFailure(op, "not e^-|x| of f32 or f64 for a numerator and a denominator");
+    Value x = magnitude.getOperand(), z = op;
+    for (Operation *user : op->getUsers()) {
+      auto quotient = user->hasOneUse() ? dyn_cast<arith::DivFOp>(*user->user_begin()) : arith::DivFOp();
+      if (!quotient || !isLogistic(quotient, x, z))
+        continue;
+      ImplicitLocOpBuilder b(quotient.getLoc(), rewriter);
+      rewriter.setInsertionPoint(quotient);
+      MathLanes lanes(b, op.getType(), has);
+      rewriter.replaceOp(quotient, buildLogistic(lanes, x));
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no quotient is a logistic function");
+  }
+  static bool isLogistic(arith::DivFOp quotient, Value x, Value z) {
+    auto select = quotient.getLhs().getDefiningOp<arith::SelectOp>();
+    auto isNegative = select ? select.getCondition().getDefiningOp<arith::CmpFOp>() : arith::CmpFOp();
+    auto sum = quotient.getRhs().getDefiningOp<arith::AddFOp>();
+    return isNegative && isNegative.getPredicate() == arith::CmpFPredicate::OLT && isNegative.getLhs() == x &&
+           matchPattern(isNegative.getRhs(), m_PosZeroFloat()) && select.getTrueValue() == z &&
+           matchPattern(select.getFalseValue(), m_OneFloat()) && sum &&
+           ((sum.getLhs() == z && matchPattern(sum.getRhs(), m_OneFloat())) ||
+            (sum.getRhs() == z && matchPattern(sum.getLhs(), m_OneFloat())));
+  }
+  MathInstructions has;
+};
+
 /// expm1 of types without lanes of their own. MLIR lowers it to e^x - 1, which leaves no digit of a small x; with u =
 /// e^x as it was rounded, (u - 1) (x / log(u)) is right (W. Kahan), until u is too small to tell x.
 struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
@@ -128,6 +164,7 @@ void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions 
       ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
       ReplaceUnary<math::AtanOp, buildAtan>, ReplaceBinary<math::PowFOp, buildPow>,
       ReplaceBinary<math::Atan2Op, buildAtan2>, ReplaceBinary<arith::RemFOp, buildRemainder>>(context, has);
+  patterns.add<ReplaceLogistic>(context, has);
   if (!has.rounds)
     patterns.add<ReplaceUnary<math::FloorOp, buildFloor>, ReplaceUnary<math::CeilOp, buildCeil>,
                  ReplaceUnary<math::RoundEvenOp, buildRoundEven>>(context, has);

@@ -24,8 +24,8 @@ struct MathInstructions {
 /// atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, powf, rsqrt, remf, and maximumf and minimumf (two or three
 /// instructions instead of six; of two zeros either may be the result). No call of libm is left.
 ///
-/// Errors, in units in the last place, of f64 at most 2; of f32 exp, exp2, log, log2, tanh and erf at most 2 (erf of
-/// 2^-30 to 4.5, all of them tried: 1.82, and 2.02 without FMAs), others 4
+/// Errors, in units in the last place, of f64 at most 2; of f32 exp, exp2, log, log2 and erf at most 2 (erf of
+/// 2^-30 to 4.5, all of them tried: 1.82, and 2.02 without FMAs), tanh and logistic 2.5, others 4
 /// (test/backends/cpu/emit/MathTest.cpp measures them, README.md has a table). Remainders are exact. Infinities, NaN,
 /// zeros, denormal arguments and denormal results are right. Sines of large |x| (2^28 of f32, 2^20 of f64) and
 /// remainders of distant numbers take branches.

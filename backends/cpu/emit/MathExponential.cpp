@@ -66,6 +66,19 @@ static NearParts splitNear(MathLanes &m, Value x, int down) {
   return {m.fma(parts.n, m.number(-std::numbers::ln2), x), m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23))};
 }
 
+/// With x = n ln 2 + r: 2^n / (2^n + e^-r), both times 2^64 (f64: 2^512), so that neither is denormal or infinite where
+/// the result is not 1 or rounds to 0; the division rounds denormal results once.
+Value cpu::buildLogistic(MathLanes &m, Value x) {
+  bool f64 = m.isDouble();
+  int up = f64 ? 512 : 64;
+  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, f64 ? -746 : -105), f64 ? 40 : 20), (f64 ? 1023 : 127) + up);
+  SmallVector<double> coefficients = fractionCoefficients(m);
+  for (auto [i, coefficient] : llvm::enumerate(coefficients))
+    coefficient = std::ldexp(i % 2 ? -coefficient : coefficient, up);
+  Value power = m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23));
+  return m.div(power, m.add(power, m.polynomial(parts.r, coefficients)));
+}
+
 Value cpu::buildShare(MathLanes &m, Value x) {
   int least = 1 - (m.isDouble() ? 1023 : 127);
   NearParts parts = splitNear(m, m.atLeast(x, least * std::numbers::ln2), /*down=*/1);
@@ -315,18 +328,17 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
 
 //===- f32 ---------------------------------------------------------------------------------------------------===//
 
-/// 1 - 2 / (e^2|x| + 1), which is 1 in f32 past 10, and x + x^3 P(x^2) near 0 and where x is NaN.
+/// With |x| = n ln 2 / 2 + r and T = tanh r: (2^n - 1 + (2^n + 1) T) / (2^n + 1 + (2^n - 1) T), which is T where n is
+/// 0. Past 9.02 the result is 1 in f32.
 Value cpu::buildTanh(MathLanes &m, Value x) {
   if (m.isDouble())
     return doubles::buildTanh(m, x);
-  Value a = m.abs(x), square = m.mul(x, x), one = m.number(1);
-  Value near =
-      m.mul(a, m.polynomial(square, {1, -0x1.55553ep-2, 0x1.1109aep-3, -0x1.b898dap-5, 0x1.54b888p-6, -0x1.8257e8p-8}));
-  Value twice = m.add(a, a), most = m.number(20);
-  Value e = buildNormalExp(m, m.select(m.less(twice, most), twice, most));
-  Value far = m.sub(one, m.div(m.number(2), m.add(e, one)));
-  Value isNear = m.compare(arith::CmpFPredicate::ULT, a, m.number(0.6));
-  return m.copySign(m.select(isNear, near, far), x);
+  Value a = m.atMost(m.abs(x), 10), magic = m.number(0x1.8p23 + 127), one = m.number(1);
+  Value shifted = m.fma(a, m.number(2 * std::numbers::log2e), magic);
+  Value r = m.fma(m.sub(shifted, magic), m.number(-std::numbers::ln2 / 2), a), square = m.mul(r, r);
+  Value near = m.fma(m.mul(r, square), m.polynomial(square, {-0x1.55554ep-2, 0x1.1105bap-3, -0x1.afe854p-5}), r);
+  Value power = m.fromBits(m.shiftLeft(m.toBits(shifted), 23)), less = m.sub(power, one), more = m.add(power, one);
+  return m.copySign(m.div(m.fma(more, near, less), m.fma(less, near, more)), x);
 }
 
 /// 1 - e^q with q = log(1 - erf |x|), a polynomial of |x| without a constant. Of e^q = 2^n (1 + f) both 1 - 2^n and f
