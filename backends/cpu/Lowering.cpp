@@ -5,6 +5,7 @@
 #include "backends/cpu/HalfConversion.h"
 #include "backends/cpu/WholeNumbers.h"
 #include "backends/cpu/emit/Branches.h"
+#include "backends/cpu/emit/Interleave.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -94,6 +95,7 @@ static bool needsExpansion(ModuleOp module) {
 LogicalResult cpu::Lowering::run(ModuleOp module) {
   if (needsExpansion(module) && failed(expandMath(module, impl->expand)))
     return failure();
+  interleaveParts(module);
   lowerToBranches(module, impl->branches);
   return applyFullConversion(module, impl->target, impl->convert);
 }

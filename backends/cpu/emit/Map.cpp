@@ -8,6 +8,7 @@
 // before it goes in lanes: a vector for each of the few elements, which are stored interleaved.
 
 #include "backends/cpu/emit/AxisGroups.h"
+#include "backends/cpu/emit/Interleave.h"
 #include "backends/cpu/emit/JoinParts.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "ir/Composer.h"
@@ -258,7 +259,8 @@ private:
       fn.loop(low, end, together * lanes, [&](Value column) { vectors(column, together); });
       low = end;
     }
-    fn.loop(low, stretch.vectorEnd, lanes, [&](Value column) { vectors(column, 1); });
+    loopOfParts(fn, low, stretch.vectorEnd, lanes, lanes > 1 ? functionsTogether() : 1, /*partsOfStep=*/1,
+                [&](Value column) { vectors(column, 1); });
     if (!stretch.hasTail)
       return;
     auto masked = [&](Value column, Value left) {
@@ -297,6 +299,15 @@ private:
     if (axes.few > 1 || !axes.inner.isConstant() || llvm::none_of(spec.body(), isSample))
       return 1;
     return std::clamp<int64_t>(axes.inner.constant() / lanes, 1, most);
+  }
+
+  /// Vectors whose functions are computed side by side, where that is not much code.
+  int64_t functionsTogether() {
+    constexpr int64_t most = 4, fewOps = 8, functionCost = 12;
+    auto isFunction = [](Operation &op) { return elementCost(&op) >= functionCost; };
+    auto ops = spec.body().without_terminator();
+    bool isWorthIt = axes.few == 1 && llvm::range_size(ops) <= fewOps && llvm::any_of(ops, isFunction);
+    return isWorthIt ? most : 1;
   }
 
   /// Where the elements at `column`, or from there on as many as there are lanes, lie in the results.

@@ -3,6 +3,7 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/Interleave.h"
 #include "backends/cpu/emit/OpenTiles.h"
 
 using namespace mlir;
@@ -285,7 +286,8 @@ void sinter::cpu::emitHotEpilogue(KernelFunction &fn, Value root, Value hot, Val
                                   function_ref<Value(Value)> mask, function_ref<Value(Value)> place) {
   ImplicitLocOpBuilder &b = fn.b;
   int64_t lanes = vectorType.getNumElements();
-  fn.loop(fn.index(0), rows, 1, [&](Value row) {
+  int64_t together = std::max<int64_t>(kPartsTogether / vectors, 1);
+  loopOfParts(fn, fn.index(0), rows, 1, together, vectors, [&](Value row) {
     Value first = arith::MulIOp::create(b, place ? place(row) : row, fn.index(vectors * lanes));
     for (int64_t j = 0; j < vectors; ++j) {
       Value from = arith::AddIOp::create(b, first, fn.index(j * lanes));
