@@ -219,7 +219,7 @@ static int64_t stayingRows(KernelSpec &spec, const ContractionPlan &plan) {
 /// True where all strips are made before the product: lhs does not stay in the cache while one strip after the other
 /// reads all its rows, but blocks of so many rows do that strips are read often enough.
 static bool makesStripsFirst(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan) {
-  constexpr int64_t fewest = 128; // rows of a block
+  constexpr int64_t fewest = 64; // rows of a block
   int64_t rows = constantOr(spec.dims, plan.rows, 0), staying = stayingRows(spec, plan);
   bool areLines = constantOr(spec.dims, plan.lhsK.stride, 0) == 1;
   return plan.hasStrips() && plan.form.step == ProductForm::Step::fused && areLines && !plan.copiesRows &&
