@@ -79,13 +79,26 @@ Value cpu::buildLogistic(MathLanes &m, Value x) {
   return m.div(power, m.add(power, m.polynomial(parts.r, coefficients)));
 }
 
-Value cpu::buildShare(MathLanes &m, Value x) {
-  int least = 1 - (m.isDouble() ? 1023 : 127);
-  NearParts parts = splitNear(m, m.atLeast(x, least * std::numbers::ln2), /*down=*/1);
+/// 2 e^r times half a power of two, which is 0 where the exponent's bits are.
+static Value timesHalfPower(MathLanes &m, Value r, Value power) {
   SmallVector<double> twice = fractionCoefficients(m);
   for (double &coefficient : twice)
     coefficient *= 2;
-  return m.mul(m.polynomial(parts.r, twice), parts.power);
+  return m.mul(m.polynomial(r, twice), power);
+}
+
+/// The least x that shares and e^x of such are not 0 for.
+static double leastExponent(MathLanes &m) { return (1 - (m.isDouble() ? 1023 : 127)) * std::numbers::ln2; }
+
+Value cpu::buildShare(MathLanes &m, Value x) {
+  NearParts parts = splitNear(m, m.atLeast(x, leastExponent(m)), /*down=*/1);
+  return timesHalfPower(m, parts.r, parts.power);
+}
+
+Value cpu::buildNegativeExp(MathLanes &m, Value x) {
+  bool f64 = m.isDouble();
+  ExpParts parts = splitExp(m, m.atLeast(x, leastExponent(m)), (f64 ? 1023 : 127) - 1);
+  return timesHalfPower(m, parts.r, m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23)));
 }
 
 /// Two powers of two, the halves of the exponent: the first product is exact, the second rounds where it is denormal

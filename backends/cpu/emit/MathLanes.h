@@ -126,6 +126,8 @@ mlir::Value buildLog2(MathLanes &m, mlir::Value x);
 /// e^x of x <= 0 as softmax takes it, a bound and a product shorter than buildExp: 0 where that is below 2^-125.5
 /// (f64: 2^-1021.5), so that no result is denormal. NaN where x is.
 mlir::Value buildShare(MathLanes &m, mlir::Value x);
+/// The same with all digits of x: shares lose those of half a unit in the last place of x.
+mlir::Value buildNegativeExp(MathLanes &m, mlir::Value x);
 /// 1 / (1 + e^-x).
 mlir::Value buildLogistic(MathLanes &m, mlir::Value x);
 

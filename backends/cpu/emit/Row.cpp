@@ -8,6 +8,7 @@
 
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
+#include "backends/cpu/emit/MathLanes.h"
 #include "backends/cpu/emit/RowForm.h"
 #include "backends/cpu/emit/RowWalk.h"
 #include "backends/cpu/emit/TakenForms.h"
@@ -86,9 +87,20 @@ private:
 
 void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
   Value x = op.getOperand();
-  Value greatest = reduceRow(row, Combiner::max, [&](KernelElements &e, Value column) { return read(e, column, x); });
+  // One instruction: where an element is NaN, so are its exponential and the sum.
+  auto greater = [&](Value a, Value c) -> Value {
+    return arith::SelectOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, c, a), c, a);
+  };
+  Value greatest = row.combine(
+      identityOf(fn, Combiner::max, type), blockOf(Combiner::max, type), greater,
+      [&](KernelElements &e, Value column, Value total) { return greater(total, read(e, column, x)); });
   auto shifted = [&](KernelElements &e, Value column) -> Value {
     return arith::SubFOp::create(b, read(e, column, x), like(e, greatest));
+  };
+  auto exponentialOf = [&](KernelElements &e, Value column) {
+    Value distance = shifted(e, column);
+    MathLanes m(b, distance.getType(), {.fuses = fn.spec.target().hasFma});
+    return buildNegativeExp(m, distance);
   };
   // Where they are not kept, a result of the same type holds the exponentials in between: each element is overwritten
   // after it was read.
@@ -100,7 +112,7 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
     scratch.reset();
   llvm::DenseMap<KernelElements *, Value> kept;
   Value total = reduceRow(row, Combiner::add, [&](KernelElements &e, Value column) -> Value {
-    Value exponential = math::ExpOp::create(b, shifted(e, column));
+    Value exponential = exponentialOf(e, column);
     if (scratch)
       e.storeResult(*scratch, exponential, indexOf(e, column));
     if (row.keepsElements())
@@ -117,7 +129,7 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
     } else {
       Value exponential = row.keepsElements() ? kept.lookup(&e)
                           : scratch           ? e.loadResult(*scratch, indexOf(e, column))
-                                              : math::ExpOp::create(b, shifted(e, column)).getResult();
+                                              : exponentialOf(e, column);
       value = arith::MulFOp::create(b, exponential, like(e, factor));
     }
     storeRow(e, column, value);
