@@ -303,10 +303,13 @@ private:
 
   /// Vectors whose functions are computed side by side, where that is not much code.
   int64_t functionsTogether() {
-    constexpr int64_t most = 4, fewOps = 8, functionCost = 12;
-    auto isFunction = [](Operation &op) { return elementCost(&op) >= functionCost; };
+    constexpr int64_t most = 4, fewOps = 12, functionCost = 12;
+    auto isFunction = [](Operation &op) {
+      return isa<FloatType>(elementTypeOf(op.getResult(0))) && elementCost(&op) >= functionCost;
+    };
     auto ops = spec.body().without_terminator();
-    bool isWorthIt = axes.few == 1 && llvm::range_size(ops) <= fewOps && llvm::any_of(ops, isFunction);
+    bool isWorthIt =
+        axes.few == 1 && llvm::count_if(ops, llvm::IsaPred<Pointwise>) <= fewOps && llvm::any_of(ops, isFunction);
     return isWorthIt ? most : 1;
   }
 

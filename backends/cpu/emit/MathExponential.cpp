@@ -46,6 +46,12 @@ static SmallVector<double> fractionCoefficients(const MathLanes &m) {
 
 Value cpu::buildFraction(MathLanes &m, Value r) { return m.polynomial(r, fractionCoefficients(m)); }
 
+/// e^r - 1 = r + r^2 P(r), which keeps the digits of a small r.
+static Value buildFractionM1(MathLanes &m, Value r) {
+  SmallVector<double> coefficients = fractionCoefficients(m);
+  return m.fma(m.mul(r, r), m.polynomial(r, ArrayRef(coefficients).drop_front(2)), r);
+}
+
 Value cpu::buildNormalExp(MathLanes &m, Value x) {
   ExpParts parts = splitExp(m, x, 0);
   Value e = buildFraction(m, parts.r);
@@ -164,14 +170,27 @@ Value cpu::buildLogTail(MathLanes &m, Value z) {
                                 0x1.7466463223d48p-3, 0x1.39a0f460b700ap-3, 0x1.2f0d9560ed94ap-3}));
 }
 
+/// Of f32, log(1 + f) = f - f^2 / 2 + f^3 P(f): the coefficients behind f.
+static ArrayRef<double> logCoefficients() {
+  static constexpr double coefficients[] = {-0.5,           0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3,
+                                            -0x1.555c4ep-3, 0x1.233768p-3, -0x1.fc220ap-4, 0x1.e6f06cp-4,
+                                            -0x1.de3c12p-4, 0x1.1457a0p-4};
+  return coefficients;
+}
+
+/// ln 2 as a sum, of f32 with a first part that products with exponents leave exact.
+static std::pair<double, double> partsOfLnTwo(const MathLanes &m) {
+  return m.isDouble() ? std::pair(kLnTwoHigh, kLnTwoLow) : std::pair(0x1.63p-1, -0x1.bd0106p-13);
+}
+
 /// With f = c - 1: log x = n ln 2 + log(1 + f), log2 x = n + log(1 + f) / ln 2.
 static Value buildLogarithm(MathLanes &m, Value x, Base base) {
   bool f64 = m.isDouble();
   LogParts parts = splitLog(m, x);
   Value n = parts.n, f = m.sub(parts.c, m.number(1));
-  double high = f64 ? kLnTwoHigh : 0x1.63p-1, low = f64 ? kLnTwoLow : -0x1.bd0106p-13;
+  auto [high, low] = partsOfLnTwo(m);
   // Of log2, n is added as it is.
-  auto withLow = [&](Value x, Value y) {
+  auto withLow = [&, low = low](Value x, Value y) {
     return base == Base::Two ? m.mul(x, y) : m.fma(x, y, m.mul(n, m.number(low)));
   };
   auto logTwo = [&](Value rest) {
@@ -186,9 +205,7 @@ static Value buildLogarithm(MathLanes &m, Value x, Base base) {
     log = base == Base::Two ? logTwo(m.sub(correction, half))
                             : m.fma(n, m.number(high), m.sub(f, m.sub(half, correction)));
   } else {
-    // log(1 + f) = f - f^2 / 2 + f^3 P(f)
-    Value p = m.polynomial(f, {-0.5, 0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3, -0x1.555c4ep-3, 0x1.233768p-3,
-                               -0x1.fc220ap-4, 0x1.e6f06cp-4, -0x1.de3c12p-4, 0x1.1457a0p-4});
+    Value p = m.polynomial(f, logCoefficients());
     Value tail = withLow(square, p);
     log = base == Base::Two ? logTwo(tail) : m.fma(n, m.number(high), m.add(f, tail));
   }
@@ -216,26 +233,6 @@ struct Wide : MathLanes {
   Type narrowType;
 };
 } // namespace
-
-Value cpu::buildExpM1(MathLanes &m, Value x) {
-  if (m.isDouble())
-    return doubles::buildExpM1(m, x);
-  Wide w(m);
-  Value wide = w.widen(x);
-  Value near = w.series(wide, wide, {1.0 / 2, 1.0 / 6, 1.0 / 24});
-  Value far = w.sub(buildExp(w, wide), w.number(1));
-  return w.narrow(w.select(w.less(w.abs(wide), w.number(0x1p-9)), near, far));
-}
-
-Value cpu::buildLog1p(MathLanes &m, Value x) {
-  if (m.isDouble())
-    return doubles::buildLog1p(m, x);
-  Wide w(m);
-  Value wide = w.widen(x);
-  Value near = w.series(wide, wide, {-1.0 / 2, 1.0 / 3, -1.0 / 4});
-  Value far = buildLog(w, w.add(wide, w.number(1)));
-  return w.narrow(w.select(w.less(w.abs(wide), w.number(0x1p-9)), near, far));
-}
 
 Value cpu::buildSinh(MathLanes &m, Value x) {
   if (m.isDouble())
@@ -341,6 +338,34 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
 
 //===- f32 ---------------------------------------------------------------------------------------------------===//
 
+/// With f = r + r^2 P(r) = e^r - 1: 2 (2^(n - 1) f + 2^(n - 1) - 1 / 2), as 2^n may be infinite where the result is
+/// not.
+Value cpu::buildExpM1(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildExpM1(m, x);
+  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, -18), 89), 127 - 1);
+  Value half = m.fromBits(m.shiftLeft(parts.bits, 23)), f = buildFractionM1(m, parts.r);
+  Value result = m.fma(half, f, m.sub(half, m.number(0.5)));
+  return m.copySign(m.add(result, result), x);
+}
+
+/// With u = 1 + x as it is rounded, 2^n c: log(2^n (1 + f)), where f = c - 1 plus what rounding took from u, over 2^n.
+/// Where n is 0, f is x.
+Value cpu::buildLog1p(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildLog1p(m, x);
+  Value one = m.number(1), u = m.add(x, one), isLarge = m.less(one, x);
+  Value more = m.select(isLarge, x, one), less = m.select(isLarge, one, x);
+  Value lost = m.sub(less, m.sub(u, more));
+  LogParts parts = splitLog(m, u);
+  // 2^(1 - n), which is 0 for the greatest n of 128.
+  Value scale = m.fromBits(m.subBits(m.toBits(m.number(2)), m.shiftLeft(parts.exponent, 23)));
+  Value f = m.fma(m.mul(lost, m.number(0.5)), scale, m.sub(parts.c, one));
+  auto [high, low] = partsOfLnTwo(m);
+  Value tail = m.fma(m.mul(f, f), m.polynomial(f, logCoefficients()), m.mul(parts.n, m.number(low)));
+  return m.copySign(withLogLimits(m, u, m.fma(parts.n, m.number(high), m.add(f, tail))), x);
+}
+
 /// With |x| = n ln 2 / 2 + r and T = tanh r: (2^n - 1 + (2^n + 1) T) / (2^n + 1 + (2^n - 1) T), which is T where n is
 /// 0. Past 9.02 the result is 1 in f32.
 Value cpu::buildTanh(MathLanes &m, Value x) {
@@ -364,8 +389,6 @@ Value cpu::buildErf(MathLanes &m, Value x) {
   Value tail = m.polynomial(a, {0x1.06eba8p-3, -0x1.45f2fap-1, 0x1.a4fa5ep-4, 0x1.39cdcap-6, -0x1.505a4ep-13,
                                 -0x1.b4ff5ap-10, -0x1.4bc89ep-11, -0x1.ed68f6p-14, -0x1.369354p-17});
   NearParts parts = splitNear(m, m.fma(a, tail, a), /*down=*/0);
-  SmallVector<double> behind = fractionCoefficients(m); // e^r = 1 + r + r^2 P(r)
-  Value p = m.polynomial(parts.r, ArrayRef(behind).drop_front(2));
-  Value f = m.fma(m.mul(parts.r, parts.r), p, parts.r);
+  Value f = buildFractionM1(m, parts.r);
   return m.copySign(m.fma(m.neg(parts.power), f, m.sub(one, parts.power)), x);
 }

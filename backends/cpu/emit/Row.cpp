@@ -91,9 +91,9 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
   auto greater = [&](Value a, Value c) -> Value {
     return arith::SelectOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, c, a), c, a);
   };
-  Value greatest = row.combine(
-      identityOf(fn, Combiner::max, type), blockOf(Combiner::max, type), greater,
-      [&](KernelElements &e, Value column, Value total) { return greater(total, read(e, column, x)); });
+  Value greatest =
+      row.combine(identityOf(fn, Combiner::max, type), blockOf(Combiner::max, type), greater,
+                  [&](KernelElements &e, Value column, Value total) { return greater(total, read(e, column, x)); });
   auto shifted = [&](KernelElements &e, Value column) -> Value {
     return arith::SubFOp::create(b, read(e, column, x), like(e, greatest));
   };
