@@ -3,6 +3,7 @@
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/BFloatRounding.h"
 #include "backends/cpu/HalfConversion.h"
+#include "backends/cpu/LaneQuotients.h"
 #include "backends/cpu/WholeNumbers.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Interleave.h"
@@ -23,6 +24,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -33,6 +35,8 @@ struct cpu::Lowering::Impl {
     RewritePatternSet first(context);
     if (optLevel > 0) {
       populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
+      if (llvm::Triple(machine.triple).isX86())
+        populateLaneQuotients(first);
       populateMathPolynomials(first, {machine.hasScaling, machine.hasFma, machine.hasRounding, /*calls=*/true});
     } else {
       populateMathExpansions(first);
@@ -86,6 +90,9 @@ static bool needsExpansion(ModuleOp module) {
             isa<arith::SIToFPOp, arith::UIToFPOp, arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
                 arith::ExtFOp, arith::TruncFOp, arith::MaximumFOp, arith::MinimumFOp, arith::RemFOp, vector::StepOp,
                 vector::CreateMaskOp>(op))
+          return WalkResult::interrupt();
+        if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) &&
+            isa<VectorType>(op->getResult(0).getType()))
           return WalkResult::interrupt();
         return WalkResult::advance();
       })
