@@ -9,10 +9,20 @@
 
 #include "backends/cpu/LaneQuotients.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace sinter;
+
+/// A number that LLVM knows: a constant, or one of two where another is no divisor.
+static bool isKnown(Value value) {
+  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+    return isKnown(broadcast.getSource());
+  if (auto choice = value.getDefiningOp<arith::SelectOp>())
+    return isKnown(choice.getTrueValue()) && isKnown(choice.getFalseValue());
+  return matchPattern(value, m_Constant());
+}
 
 namespace {
 template <typename OpT> struct DivideAsFloats : OpRewritePattern<OpT> {
@@ -23,7 +33,7 @@ template <typename OpT> struct DivideAsFloats : OpRewritePattern<OpT> {
     constexpr bool isRemainder = std::is_same_v<OpT, arith::RemSIOp> || std::is_same_v<OpT, arith::RemUIOp>;
     auto type = dyn_cast<VectorType>(op.getType());
     unsigned width = type ? type.getElementTypeBitWidth() : 64;
-    if (width > 32 || width < 8 || type.getNumElements() < 2 || matchPattern(op.getRhs(), m_Constant()))
+    if (width > 32 || width < 8 || type.getNumElements() < 2 || isKnown(op.getRhs()))
       return rewriter.notifyMatchFailure(op, "no lanes of integers of 8 to 32 bits, or a constant divisor");
     Location loc = op.getLoc();
     Type wide = type.clone(rewriter.getI32Type());
@@ -43,8 +53,8 @@ template <typename OpT> struct DivideAsFloats : OpRewritePattern<OpT> {
     if (width < 32)
       whole = arith::TruncIOp::create(rewriter, loc, type, whole);
     if (isRemainder)
-      whole = arith::SubIOp::create(rewriter, loc, op.getLhs(),
-                                    arith::MulIOp::create(rewriter, loc, whole, op.getRhs()));
+      whole =
+          arith::SubIOp::create(rewriter, loc, op.getLhs(), arith::MulIOp::create(rewriter, loc, whole, op.getRhs()));
     rewriter.replaceOp(op, whole);
     return success();
   }
