@@ -42,9 +42,9 @@ static void printNumbers(AsmPrinter &printer, StringRef name, ArrayRef<int64_t> 
 //===- target --------------------------------------------------------------------------------===//
 
 static constexpr StringLiteral capabilityNames[] = {
-    "bfloat_dots", "bfloat_rounding", "bfloat_tiles", "byte_tiles",    "equal_byte_dots",
-    "fma",         "half_conversion", "half_units",   "masked_memory", "mixed_byte_dots",
-    "rounding",    "scaling",         "short_dots"};
+    "bfloat_dots", "bfloat_rounding", "bfloat_tiles", "byte_pairs",    "byte_tiles",      "equal_byte_dots",
+    "fma",         "half_conversion", "half_units",   "masked_memory", "mixed_byte_dots", "rounding",
+    "scaling",     "short_dots"};
 
 bool TargetAttr::isCapability(StringRef name) { return llvm::is_contained(capabilityNames, name); }
 

@@ -21,6 +21,7 @@ def Sinter_TargetAttr : AttrDef<Sinter_Dialect, "Target"> {
     * `features` are those that code may use, in LLVM's words; `requires` what the loader looks for.
     * `capabilities`, sorted: `fma` (one instruction rounds once), `masked_memory` (masked loads and stores are cheap), `scaling` (one instruction for x * 2^n),
       `half_units` (a vector of half the width takes half of the time in units that multiply),
+      `byte_pairs` (sums of two products of an unsigned and a signed byte, saturated to 16 bits),
       `bfloat_tiles` and `byte_tiles` (matrix units that multiply tiles of bf16, of bytes), `bfloat_rounding` (one instruction rounds f32 to bf16, denormals to 0).
     * `l1` is bytes x ways; all caches in bytes as one core may use them; `panel` is bytes of one row of a matrix in panels.
   }];

@@ -18,6 +18,7 @@ struct CostModel {
   double bfloatMacsPerNs = 90;      // pairs of bf16
   double shortMacsPerNs = 50;       // pairs of i16
   double byteMacsPerNs = 180;       // fours of bytes
+  double pairMacsPerNs = 80;        // rows of bytes times four-bit codes, pairs of bytes (Zen 3 with AVX2)
   double bfloatTileMacsPerNs = 500; // tiles of bf16 and of bytes, with what brings them
   double byteTileMacsPerNs = 1000;
   double streamedMacsPerNs = 20; // multiply-adds that read a matrix once; depthwise taps, recurrent cells

@@ -65,6 +65,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.hasScaling = wide;
     target.hasHalfConversion = code.has("f16c");
     target.hasShortDots = true;
+    target.hasBytePairs = code.has("ssse3");
     if (code.has(wide ? "avx512vnni" : "avxvnni"))
       target.byteDots = ByteDots::mixed;
     // Intel's cores with FP16 or AMX multiply pairs of bf16 at half the rate of f32 (measured); AMD's at twice the

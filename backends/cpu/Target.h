@@ -38,6 +38,7 @@ struct Target {
   bool hasScaling = false;        // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
   bool hasHalfConversion = false; // instructions between f16 and f32
   bool hasShortDots = false;      // sums of two products of i16 (pmaddwd)
+  bool hasBytePairs = false;      // sums of two products of bytes, unsigned by signed, saturated to i16 (pmaddubsw)
   bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps, bfdot)
   bool hasBfloatRounding = false; // one instruction rounds f32 to bf16 and denormals to 0 (vcvtneps2bf16)
   bool hasHalfUnits = false;      // a vector of half the width takes half of the time in units that multiply (Zen 4)

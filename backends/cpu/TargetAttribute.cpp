@@ -16,6 +16,7 @@ TargetAttr Target::attribute(MLIRContext *context) const {
   add(hasBfloatDots, "bfloat_dots");
   add(hasBfloatRounding, "bfloat_rounding");
   add(hasBfloatTiles, "bfloat_tiles");
+  add(hasBytePairs, "byte_pairs");
   add(hasByteTiles, "byte_tiles");
   add(byteDots == ByteDots::equal, "equal_byte_dots");
   add(hasFma, "fma");
@@ -44,6 +45,7 @@ Target Target::of(TargetAttr attribute) {
   target.hasHalfConversion = attribute.has("half_conversion");
   target.hasHalfUnits = attribute.has("half_units");
   target.hasShortDots = attribute.has("short_dots");
+  target.hasBytePairs = attribute.has("byte_pairs");
   target.hasBfloatDots = attribute.has("bfloat_dots");
   target.hasBfloatRounding = attribute.has("bfloat_rounding");
   target.hasBfloatTiles = attribute.has("bfloat_tiles");

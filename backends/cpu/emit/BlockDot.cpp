@@ -13,9 +13,9 @@
 //   more      the columns of a panel become a strip of floats in the workspace, which a register tile reads for all
 //             rows (MicroKernel.h); memory holds codes alone
 //
-// Few rows become digits of bytes where the target multiplies bytes four at a time (DigitRows.h): a mask makes four
-// codes of each column bytes, and four products by digits take less time than the codes from memory. Rows that are
-// bytes already are one digit, however many they are, and no strip is made.
+// Few rows become digits of bytes where the target multiplies bytes (DigitRows.h): a mask makes four codes of each
+// column bytes, and products by four digits, or three where two bytes are multiplied at a time, take less time than the
+// codes from memory. Rows that are bytes already are one digit, however many they are, and no strip is made.
 //
 // Elsewhere and in strips a code becomes a float by no conversion. Where it lies in the mantissa, at bit 4 p of the
 // word's lower half, its bits with those of 2^(23 - 4 p) are that number plus the code; subtracting the number plus the
@@ -39,6 +39,11 @@ using namespace sinter::cpu;
 
 /// Rows that read codes as they stream by; for more a strip is made. Sums of digits take registers for two at once.
 constexpr int64_t kFewRows = 4, kDigitRows = 2;
+/// Rows of bytes whose sums of pairs are in registers at once, at most.
+constexpr int64_t kPairRows = 8;
+/// Words of codes that one row of bytes takes without a loop; with more sums LLVM would order such code so that it
+/// spills.
+constexpr int64_t kStraightWords = 4;
 /// Rows of bytes whose digits are written at a time: they stay in a cache while codes stream by.
 constexpr int64_t kByteRows = 64;
 /// Columns that each chunk takes at least: it writes the rows' bytes anew, which takes as long as some 60 columns of
@@ -196,11 +201,16 @@ private:
                              ArrayRef<Value> rows, ValueRange sums);
   SmallVector<Value> addBlock(const Columns &columns, Value block, int64_t count, ArrayRef<Value> rows,
                               ValueRange totals);
-  SmallVector<Value> addDigits(const Columns &columns, Value block, Value row, int64_t height, ValueRange totals);
+  void addDigits(const Columns &all, int64_t from, Value block, Value row, int64_t height,
+                 MutableArrayRef<Value> totals);
+  using Codes = function_ref<void(Value element, int64_t vector, Value codes)>;
+  void forCodes(const Columns &columns, Value block, Value word, Codes use);
+  SmallVector<Value> addDots(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
+  SmallVector<Value> addPairs(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
   void emitStream(const Columns &columns, Value row, int64_t height);
   void streamRows(Value panelIndex);
   void forRows(Value low, Value high, int64_t most, function_ref<void(Value, int64_t)> emitRows);
-  int64_t digitCount() { return areBytes(fn.spec.target()) ? 1 : DigitRows::kDigits; }
+  int64_t digitCount() { return areBytes(fn.spec.target()) ? 1 : DigitRows::countFor(fn.spec.target()); }
   void writeStrip(Value panelIndex);
   void emitTile(const RegisterTile &shape, Value panelIndex, int64_t first, Value row);
   void tileRows(Value panelIndex);
@@ -314,54 +324,108 @@ SmallVector<Value> BlockDotEmitter::addBlock(const Columns &columns, Value block
   return next;
 }
 
-/// Adds the products of block `block` with the digits of `height` rows from `row` on to `totals` [row][vector].
-SmallVector<Value> BlockDotEmitter::addDigits(const Columns &columns, Value block, Value row, int64_t height,
-                                              ValueRange totals) {
-  int64_t digits = digitCount();
-  SmallVector<Value> sums(height * columns.vectors * digits);
-  auto placeOfSum = [&](int64_t i, int64_t j, int64_t digit) { return (i * columns.vectors + j) * digits + digit; };
+/// The codes of word `word` of block `block` as bytes, four elements of the block and one vector of columns at a time.
+void BlockDotEmitter::forCodes(const Columns &columns, Value block, Value word, Codes use) {
+  auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
+  Value line = add(mul(block, this->block / kWordCodes), word);
+  SmallVector<Value> words;
+  for (int64_t j = 0; j < columns.vectors; ++j)
+    words.push_back(wordsAt(columns, line, j));
+  for (int64_t half : {0, 1}) {
+    Value element = add(mul(word, kWordCodes), fn.index(half * kHalfCodes));
+    for (auto [j, codes] : llvm::enumerate(words)) {
+      Value low = half ? arith::ShRUIOp::create(b, codes, splatInt(4)).getResult() : codes;
+      low = arith::AndIOp::create(b, low, splatInt(0x0F0F0F0F));
+      use(element, static_cast<int64_t>(j), vector::BitCastOp::create(b, bytes, low));
+    }
+  }
+}
+
+/// Adds the products of block `block` with the digits of `rows` to `sums` [row][vector][digit], four bytes at a time.
+SmallVector<Value> BlockDotEmitter::addDots(const Columns &columns, Value block, ArrayRef<Value> rows,
+                                            ArrayRef<Value> sums) {
+  return fn.loop(fn.index(0), fn.index(this->block / kWordCodes), 1, sums, [&](Value word, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    forCodes(columns, block, word, [&](Value element, int64_t j, Value codes) {
+      for (auto [i, row] : llvm::enumerate(rows))
+        for (int64_t digit = 0; digit < digitCount(); ++digit) {
+          Value &sum = next[(static_cast<int64_t>(i) * columns.vectors + j) * digitCount() + digit];
+          sum = digitRows->addCodes(row, block, element, digit, codes, sum);
+        }
+    });
+    return next;
+  });
+}
+
+/// The same two bytes at a time, to `sums` [row][vector][sum of a block]: sums of 16 bits are added to them before
+/// these could overflow.
+SmallVector<Value> BlockDotEmitter::addPairs(const Columns &columns, Value block, ArrayRef<Value> rows,
+                                             ArrayRef<Value> sums) {
+  int64_t words = this->block / kWordCodes, atOnce = std::min(words, DigitRows::kPairSums / 2);
+  int64_t places = static_cast<int64_t>(rows.size()) * columns.vectors, digits = digitCount();
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({2 * lanes}, b.getI16Type())));
+  int64_t straight = rows.size() == 1 && digits == 1 ? std::min(atOnce, kStraightWords) : 1;
+  auto addWords = [&](Value low, ArrayRef<Value> sums) {
+    SmallVector<Value> pairs(places * digits, zero), next;
+    auto addStraight = [&](Value first) {
+      for (int64_t word = 0; word < straight; ++word)
+        forCodes(columns, block, add(first, fn.index(word)), [&](Value element, int64_t j, Value codes) {
+          for (auto [i, row] : llvm::enumerate(rows))
+            for (int64_t digit = 0; digit < digits; ++digit) {
+              Value &sum = pairs[(static_cast<int64_t>(i) * columns.vectors + j) * digits + digit];
+              sum = add(sum, digitRows->pairsOf(row, block, element, digit, codes));
+            }
+        });
+      return pairs;
+    };
+    if (straight == atOnce)
+      addStraight(low);
+    else
+      pairs = fn.loop(low, add(low, fn.index(atOnce)), straight, pairs, [&](Value word, ValueRange carried) {
+        pairs.assign(carried.begin(), carried.end());
+        return addStraight(word);
+      });
+    int64_t count = digitRows->sumCount();
+    for (int64_t at = 0; at < places; ++at)
+      llvm::append_range(
+          next, digitRows->addPairs(ArrayRef(pairs).slice(at * digits, digits), sums.slice(at * count, count)));
+    return next;
+  };
+  if (atOnce == words)
+    return addWords(fn.index(0), sums);
+  return fn.loop(fn.index(0), fn.index(words), atOnce, sums,
+                 [&](Value low, ValueRange carried) { return addWords(low, SmallVector<Value>(carried)); });
+}
+
+/// Adds the products of block `block`, of vectors of columns from vector `from` of them on, as many as registers hold,
+/// with the digits of `height` rows from `row` on to `totals` [row][vector of all columns].
+void BlockDotEmitter::addDigits(const Columns &all, int64_t from, Value block, Value row, int64_t height,
+                                MutableArrayRef<Value> totals) {
+  Columns columns{all.panelIndex, all.first + from, std::min(fewVectors, all.vectors - from)};
+  int64_t count = digitRows->sumCount();
+  SmallVector<Value> sums(height * columns.vectors * count), rows;
+  auto placeOfSum = [&](int64_t i, int64_t j) { return (i * columns.vectors + j) * count; };
   Value place = firstRow ? arith::SubIOp::create(b, row, firstRow).getResult() : row;
-  auto rowAt = [&](int64_t i) { return add(place, fn.index(i)); };
+  for (int64_t i = 0; i < height; ++i)
+    rows.push_back(add(place, fn.index(i)));
   for (int64_t j = 0; j < columns.vectors; ++j) {
     Value zero = zeros ? zerosAt(placeOf(columns, block, j))
                        : arith::ConstantOp::create(b, b.getI32IntegerAttr(kUsualZero)).getResult();
     for (int64_t i = 0; i < height; ++i)
-      for (auto [digit, start] : llvm::enumerate(digitRows->startOf(rowAt(i), block, zero, lanes)))
-        sums[placeOfSum(i, j, static_cast<int64_t>(digit))] = start;
+      llvm::copy(digitRows->startOf(rows[i], block, zero, lanes), sums.begin() + placeOfSum(i, j));
   }
-  Value first = mul(block, this->block / kWordCodes);
-  auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
-  sums = fn.loop(fn.index(0), fn.index(this->block / kWordCodes), 1, sums, [&](Value word, ValueRange carried) {
-    SmallVector<Value> next(carried), words;
-    for (int64_t j = 0; j < columns.vectors; ++j)
-      words.push_back(wordsAt(columns, add(first, word), j));
-    for (int64_t half : {0, 1}) {
-      Value element = add(mul(word, kWordCodes), fn.index(half * kHalfCodes));
-      for (Value &codes : words) {
-        Value low = half ? arith::ShRUIOp::create(b, codes, splatInt(4)).getResult() : codes;
-        low = arith::AndIOp::create(b, low, splatInt(0x0F0F0F0F));
-        auto j = &codes - words.data();
-        for (int64_t i = 0; i < height; ++i)
-          for (int64_t digit = 0; digit < digits; ++digit) {
-            Value &sum = next[placeOfSum(i, j, digit)];
-            sum = digitRows->addCodes(rowAt(i), block, element, digit, vector::BitCastOp::create(b, bytes, low), sum);
-          }
-      }
-    }
-    return next;
-  });
-  SmallVector<Value> next;
+  sums = DigitRows::arePairs(fn.spec.target()) ? addPairs(columns, block, rows, sums)
+                                               : addDots(columns, block, rows, sums);
   for (int64_t i = 0; i < height; ++i) {
-    Value factor = digitRows->factorOf(rowAt(i), block, lanes);
+    Value factor = digitRows->factorOf(rows[i], block, lanes);
     for (int64_t j = 0; j < columns.vectors; ++j) {
       Value at = placeOf(columns, block, j);
       Value scale = vector::LoadOp::create(b, floats, fn.input(scales), ValueRange{at});
-      Value sum = digitRows->join(ArrayRef(sums).slice(placeOfSum(i, j, 0), digits));
-      next.push_back(
-          vector::FMAOp::create(b, sum, arith::MulFOp::create(b, scale, factor), totals[i * columns.vectors + j]));
+      Value sum = digitRows->join(ArrayRef(sums).slice(placeOfSum(i, j), count));
+      Value &total = totals[i * all.vectors + from + j];
+      total = vector::FMAOp::create(b, sum, arith::MulFOp::create(b, scale, factor), total);
     }
   }
-  return next;
 }
 
 /// `height` rows from `row` on times columns whose codes stream by.
@@ -377,7 +441,12 @@ void BlockDotEmitter::emitStream(const Columns &columns, Value row, int64_t heig
       [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](Value low, Value high, ValueRange start) {
         return fn.loop(low, high, 1, start, [&](Value at, ValueRange carried) {
-          return digitRows ? addDigits(columns, at, row, height, carried) : addBlock(columns, at, block, rows, carried);
+          if (!digitRows)
+            return addBlock(columns, at, block, rows, carried);
+          SmallVector<Value> next(carried);
+          for (int64_t i = 0; i < columns.vectors; i += fewVectors)
+            addDigits(columns, i, at, row, height, next);
+          return next;
         });
       });
   if (int64_t rest = k % block; rest && !digitRows)
@@ -417,11 +486,18 @@ void BlockDotEmitter::forRows(Value low, Value high, int64_t most, function_ref<
 /// All rows, of which there are few, or the rows of bytes at hand times one panel.
 void BlockDotEmitter::streamRows(Value panelIndex) {
   // What stands in for digits has no registers for as much, unless there are many.
-  bool standsIn = DigitRows::areFor(fn.spec.target()) && !digitRows;
-  int64_t registers = fn.spec.target().vectorRegisters, vectors = standsIn && registers < 32 ? 1 : fewVectors;
+  const Target &target = fn.spec.target();
+  bool standsIn = DigitRows::areFor(target) && !digitRows, arePairs = DigitRows::arePairs(target);
+  int64_t registers = target.vectorRegisters, vectors = standsIn && registers < 32 ? 1 : fewVectors;
   int64_t most = digitRows || standsIn ? kDigitRows : kFewRows;
-  if (firstRow) // a sum and a total each, beside codes, a mask and what is loaded
-    most = std::max<int64_t>((registers - 7) / (2 * vectors), 1);
+  if (digitRows && arePairs && registers < 32)
+    most = 1;
+  if (firstRow) // a sum and a total each, beside codes, a mask and what is loaded; totals of pairs may be in memory
+    most = arePairs ? std::min((registers - 8) / vectors, kPairRows)
+                    : std::max<int64_t>((registers - 7) / (2 * vectors), 1);
+  // Memory is one stream if all columns of a block are multiplied before the next block's.
+  if (digitRows && arePairs)
+    vectors = panel / lanes;
   for (int64_t first = 0; first < panel / lanes; first += vectors) {
     Columns columns{panelIndex, first, vectors};
     if (knownRows() && !firstRow) {
@@ -567,7 +643,7 @@ EmittedKernel BlockDotEmitter::emit() {
     emitted.workspaceBytes = dims.constant(chunks * chunkBytes);
   double rate = mayHaveStrips() ? fn.spec.costs().tiledMacsPerNs : fn.spec.costs().streamedMacsPerNs;
   if (areBytes(fn.spec.target()))
-    rate = fn.spec.costs().byteMacsPerNs;
+    rate = DigitRows::arePairs(fn.spec.target()) ? fn.spec.costs().pairMacsPerNs : fn.spec.costs().byteMacsPerNs;
   emitted.estimate(fn.spec, dims.mul(rows, dims.constant(k * columns)), 1 / rate);
   return emitted;
 }

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/emit/DigitRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -18,14 +19,16 @@ constexpr int32_t kBias = 127, kFractionBits = 23;
 /// The greatest magnitude of an only digit, and the exponent of the least magnitude that it may stand for.
 constexpr float kMostByte = 127;
 constexpr int32_t kLeastBytes = 8;
-/// log2 of what a first digit may be, and of the base.
-constexpr int32_t kFirstBits = 6, kBaseBits = 7;
+/// log2 of the base of four digits; the base of three, for which no digit is 128.
+constexpr int32_t kBaseBits = 7, kPairBase = 254;
+/// What makes a greatest magnitude of 127.5 / 128 of a power of two count as the power: a first digit would be 128.
+constexpr int32_t kNearPower = 1 << 16;
 /// Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
 constexpr float kRounding = 12582912.0f;
 
 DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, int64_t digits, Value workspace, Value base)
     : fn(fn), b(fn.b), k(k), block(block), digits(digits), blockWords(wordsOf(block, block, digits)), bytes(workspace),
-      base(base) {
+      base(base), firstLimit(digits == 3 ? 7 : 6), unit(digits == 3 ? kPairBase : 1 << kBaseBits) {
   assert(block % kGroup == 0 && "blocks are whole groups");
   auto view = [&](Type element) {
     return memref::ViewOp::create(b, MemRefType::get({kHuge}, element), workspace, fn.index(0), ValueRange{});
@@ -35,7 +38,7 @@ DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, int64_t digit
   // Codes have bytes of either sign.
   form.step = ProductForm::Step::byte_dots;
   form.a = form.row = Number::i8;
-  form.b = form.column = fn.spec.target().byteDots == ByteDots::mixed ? Number::u8 : Number::i8;
+  form.b = form.column = fn.spec.target().byteDots == ByteDots::equal ? Number::i8 : Number::u8;
   form.sum = Number::i32;
   form.kPack = form.kStep = 4;
 }
@@ -77,15 +80,17 @@ std::pair<Value, Value> DigitRows::scalesOf(Value most) {
     factor = arith::SelectOp::create(b, isSpecial, real(std::numeric_limits<float>::quiet_NaN()), factor);
     return {arith::SelectOp::create(b, isLess, real(0), up), arith::SelectOp::create(b, isLess, real(0), factor)};
   }
+  if (digits == 3)
+    most = add(b, most, number(kNearPower));
   Value field = arith::ShRUIOp::create(b, most, number(kFractionBits));
   field = arith::MaxSIOp::create(b, field, number(kLeastField));
   auto power = [&](Value exponent) {
     Value bits = arith::ShLIOp::create(b, exponent, number(kFractionBits));
     return arith::BitcastOp::create(b, b.getF32Type(), bits).getResult();
   };
-  // The greatest magnitude is below 2^(field - 126), and first digits are below 2^6.
-  Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + kFirstBits), field));
-  return {up, power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)))};
+  // The greatest magnitude is below 2^(field - 126).
+  Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + firstLimit), field));
+  return {up, power(arith::SubIOp::create(b, field, number(firstLimit - 1 + (digits == 3 ? 0 : kBaseBits))))};
 }
 
 /// `count` elements, and zeros up to the block's end. True (i1) where one is a NaN or an infinity.
@@ -141,7 +146,7 @@ void DigitRows::writeDigits(MutableArrayRef<Value> elements, Value words) {
       Value to = add(b, place, fn.index(digit * block + static_cast<int64_t>(i) * kGroup));
       vector::StoreOp::create(b, low, bytes, ValueRange{to});
       sum = arith::AddFOp::create(b, sum, rounded);
-      element = arith::MulFOp::create(b, arith::SubFOp::create(b, element, rounded), splat(1 << kBaseBits));
+      element = arith::MulFOp::create(b, arith::SubFOp::create(b, element, rounded), splat(static_cast<float>(unit)));
     }
     Value total = vector::ReductionOp::create(b, vector::CombiningKind::ADD, arith::FPToSIOp::create(b, bitsType, sum));
     Value negated = arith::SubIOp::create(b, zero, total);
@@ -155,9 +160,16 @@ SmallVector<Value> DigitRows::startOf(Value row, Value at, Value zeros, int64_t 
   SmallVector<Value> starts;
   Value words = blockBase(row, at);
   auto type = VectorType::get({lanes}, b.getI32Type());
-  for (int64_t digit = 0; digit < digits; ++digit) {
-    Value place = add(b, words, fn.index(digits * block / 4 + digit));
-    Value sum = memref::LoadOp::create(b, ints, ValueRange{place});
+  for (int64_t digit = 0; digit < sumCount(); ++digit) {
+    auto sumAt = [&](int64_t which) {
+      Value place = add(b, words, fn.index(digits * block / 4 + which));
+      return memref::LoadOp::create(b, ints, ValueRange{place}).getResult();
+    };
+    Value sum = sumAt(digit);
+    if (digits == 3 && digit == 1) {
+      Value base = arith::ConstantOp::create(b, b.getI32IntegerAttr(unit));
+      sum = add(b, arith::MulIOp::create(b, sum, base), sumAt(2));
+    }
     if (isa<VectorType>(zeros.getType()))
       starts.push_back(arith::MulIOp::create(b, zeros, vector::BroadcastOp::create(b, type, sum)));
     else
@@ -166,24 +178,59 @@ SmallVector<Value> DigitRows::startOf(Value row, Value at, Value zeros, int64_t 
   return starts;
 }
 
-Value DigitRows::addCodes(Value row, Value at, Value element, int64_t digit, Value codes, Value sum) {
+Value DigitRows::digitsAt(Value row, Value at, Value element, int64_t digit, int64_t lanes) {
   Value place = arith::MulIOp::create(b, blockBase(row, at), fn.index(4));
   place = add(b, add(b, place, fn.index(digit * block)), element);
+  return spreadOf(b, form, bytes, place, 0, lanes);
+}
+
+Value DigitRows::addCodes(Value row, Value at, Value element, int64_t digit, Value codes, Value sum) {
   int64_t lanes = cast<VectorType>(sum.getType()).getNumElements();
-  return multiplyAdd(b, form, spreadOf(b, form, bytes, place, 0, lanes), codes, sum);
+  return multiplyAdd(b, form, digitsAt(row, at, element, digit, lanes), codes, sum);
+}
+
+/// The name of an instruction for vectors of `bits` bits.
+static StringAttr nameFor(ImplicitLocOpBuilder &b, int64_t bits, StringRef narrow, StringRef middle, StringRef wide) {
+  return b.getStringAttr(bits == 512 ? wide : bits == 256 ? middle : narrow);
+}
+
+Value DigitRows::pairsOf(Value row, Value at, Value element, int64_t digit, Value codes) {
+  int64_t count = cast<VectorType>(codes.getType()).getNumElements();
+  auto name = nameFor(b, 8 * count, "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.avx2.pmadd.ub.sw",
+                      "llvm.x86.avx512.pmaddubs.w.512");
+  Value spread = digitsAt(row, at, element, digit, count / 4);
+  auto type = VectorType::get({count / 2}, b.getI16Type());
+  return LLVM::CallIntrinsicOp::create(b, type, name, ValueRange{codes, spread}).getResult(0);
+}
+
+SmallVector<Value> DigitRows::addPairs(ArrayRef<Value> pairs, ArrayRef<Value> sums) {
+  SmallVector<Value> next(sums);
+  auto type = cast<VectorType>(pairs[0].getType());
+  auto name = nameFor(b, 16 * type.getNumElements(), "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
+                      "llvm.x86.avx512.pmaddw.d.512");
+  for (auto [digit, pair] : llvm::enumerate(pairs)) {
+    Value units =
+        arith::ConstantOp::create(b, DenseElementsAttr::get(type, static_cast<int16_t>(digit == 1 ? unit : 1)));
+    Value &sum = next[digit ? 1 : 0];
+    sum = add(b, sum, LLVM::CallIntrinsicOp::create(b, sum.getType(), name, ValueRange{pair, units}).getResult(0));
+  }
+  return next;
 }
 
 Value DigitRows::join(ArrayRef<Value> sums) {
   auto type = cast<VectorType>(sums[0].getType()), floatType = VectorType::get(type.getShape(), b.getF32Type());
   if (digits == 1)
     return arith::SIToFPOp::create(b, floatType, sums[0]);
+  Value part = arith::ConstantOp::create(b, DenseElementsAttr::get(floatType, 1 / static_cast<float>(unit * unit)));
+  if (digits == 3)
+    return vector::FMAOp::create(b, arith::SIToFPOp::create(b, floatType, sums[1]), part,
+                                 arith::SIToFPOp::create(b, floatType, sums[0]));
   Value shift = arith::ConstantOp::create(b, DenseElementsAttr::get(type, kBaseBits));
   auto pair = [&](Value high, Value low) {
     Value both = add(b, arith::ShLIOp::create(b, high, shift), low);
     return arith::SIToFPOp::create(b, floatType, both).getResult();
   };
-  Value unit = arith::ConstantOp::create(b, DenseElementsAttr::get(floatType, std::ldexp(1.0f, -2 * kBaseBits)));
-  return vector::FMAOp::create(b, pair(sums[2], sums[3]), unit, pair(sums[0], sums[1]));
+  return vector::FMAOp::create(b, pair(sums[2], sums[3]), part, pair(sums[0], sums[1]));
 }
 
 Value DigitRows::factorOf(Value row, Value at, int64_t lanes) {

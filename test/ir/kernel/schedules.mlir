@@ -27,7 +27,7 @@ module attributes {sinter.target = #sinter.target<"narrow", vector_bits = 512, r
 
 // -----
 
-// expected-error @+1 {{a target requires capabilities of bfloat_dots, bfloat_rounding, bfloat_tiles, byte_tiles, equal_byte_dots, fma, half_conversion, half_units, masked_memory, mixed_byte_dots, rounding, scaling, short_dots, got 'teleport'}}
+// expected-error @+1 {{a target requires capabilities of bfloat_dots, bfloat_rounding, bfloat_tiles, byte_pairs, byte_tiles, equal_byte_dots, fma, half_conversion, half_units, masked_memory, mixed_byte_dots, rounding, scaling, short_dots, got 'teleport'}}
 module attributes {sinter.target = #sinter.target<"able", capabilities = [teleport], vector_bits = 128, registers = 16, l1 = 1 x 1, l2 = 1, l3 = 1, line = 64, panel = 128>} {}
 
 // -----
