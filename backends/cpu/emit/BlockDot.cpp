@@ -41,9 +41,8 @@ using namespace sinter::cpu;
 constexpr int64_t kFewRows = 4, kDigitRows = 2;
 /// Rows of bytes whose sums of pairs are in registers at once, at most.
 constexpr int64_t kPairRows = 8;
-/// Words of codes that one row of bytes takes without a loop; with more sums LLVM would order such code so that it
-/// spills.
-constexpr int64_t kStraightWords = 4;
+/// Codes are asked for so far ahead: hardware does not look beyond a page.
+constexpr int64_t kBytesAhead = 4096;
 /// Rows of bytes whose digits are written at a time: they stay in a cache while codes stream by.
 constexpr int64_t kByteRows = 64;
 /// Columns that each chunk takes at least: it writes the rows' bytes anew, which takes as long as some 60 columns of
@@ -192,6 +191,7 @@ private:
   /// 2^(23 - 4 p), to which a code at bit 4 p is added.
   static float baseOf(int64_t place) { return std::ldexp(1.0f, static_cast<int>(23 - 4 * place)); }
 
+  Value wordPlace(const Columns &columns, Value word, int64_t vector);
   Value wordsAt(const Columns &columns, Value word, int64_t vector);
   Value placeOf(const Columns &columns, Value block, int64_t vector);
   Value zerosAt(Value place);
@@ -206,6 +206,8 @@ private:
   using Codes = function_ref<void(Value element, int64_t vector, Value codes)>;
   void forCodes(const Columns &columns, Value block, Value word, Codes use);
   SmallVector<Value> addDots(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
+  void addPairsOfWord(const Columns &columns, Value block, Value word, ArrayRef<Value> rows,
+                      MutableArrayRef<Value> sums);
   SmallVector<Value> addPairs(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
   void emitStream(const Columns &columns, Value row, int64_t height);
   void streamRows(Value panelIndex);
@@ -231,10 +233,13 @@ private:
 };
 } // namespace
 
-Value BlockDotEmitter::wordsAt(const Columns &columns, Value word, int64_t vector) {
+Value BlockDotEmitter::wordPlace(const Columns &columns, Value word, int64_t vector) {
   Value line = add(mul(columns.panelIndex, words()), word);
-  Value at = add(mul(line, panel), fn.index((columns.first + vector) * lanes));
-  return vector::LoadOp::create(b, ints, wordsOf, ValueRange{at});
+  return add(mul(line, panel), fn.index((columns.first + vector) * lanes));
+}
+
+Value BlockDotEmitter::wordsAt(const Columns &columns, Value word, int64_t vector) {
+  return vector::LoadOp::create(b, ints, wordsOf, ValueRange{wordPlace(columns, word, vector)});
 }
 
 /// Of a block's scales and zeros.
@@ -357,44 +362,51 @@ SmallVector<Value> BlockDotEmitter::addDots(const Columns &columns, Value block,
   });
 }
 
-/// The same two bytes at a time, to `sums` [row][vector][sum of a block]: sums of 16 bits are added to them before
+/// Adds the products of word `word` of block `block` with the digits of `rows`, two bytes at a time, to `sums`
+/// [row][vector][digit] of 16 bits.
+void BlockDotEmitter::addPairsOfWord(const Columns &columns, Value block, Value word, ArrayRef<Value> rows,
+                                     MutableArrayRef<Value> sums) {
+  Value line = add(mul(block, this->block / kWordCodes), word);
+  Value ahead = add(wordPlace(columns, line, 0), fn.index(kBytesAhead / 4));
+  memref::PrefetchOp::create(b, wordsOf, ahead, /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+  forCodes(columns, block, word, [&](Value element, int64_t j, Value codes) {
+    for (auto [i, row] : llvm::enumerate(rows))
+      for (int64_t digit = 0; digit < digitCount(); ++digit) {
+        Value &sum = sums[(static_cast<int64_t>(i) * columns.vectors + j) * digitCount() + digit];
+        sum = add(sum, digitRows->pairsOf(row, block, element, digit, codes));
+      }
+  });
+}
+
+/// The same for the whole block, to `sums` [row][vector][sum of a block]: sums of 16 bits are added to them before
 /// these could overflow.
 SmallVector<Value> BlockDotEmitter::addPairs(const Columns &columns, Value block, ArrayRef<Value> rows,
                                              ArrayRef<Value> sums) {
   int64_t words = this->block / kWordCodes, atOnce = std::min(words, DigitRows::kPairSums / 2);
-  int64_t places = static_cast<int64_t>(rows.size()) * columns.vectors, digits = digitCount();
+  int64_t places = static_cast<int64_t>(rows.size()) * columns.vectors;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({2 * lanes}, b.getI16Type())));
-  int64_t straight = rows.size() == 1 && digits == 1 ? std::min(atOnce, kStraightWords) : 1;
-  auto addWords = [&](Value low, ArrayRef<Value> sums) {
-    SmallVector<Value> pairs(places * digits, zero), next;
-    auto addStraight = [&](Value first) {
-      for (int64_t word = 0; word < straight; ++word)
-        forCodes(columns, block, add(first, fn.index(word)), [&](Value element, int64_t j, Value codes) {
-          for (auto [i, row] : llvm::enumerate(rows))
-            for (int64_t digit = 0; digit < digits; ++digit) {
-              Value &sum = pairs[(static_cast<int64_t>(i) * columns.vectors + j) * digits + digit];
-              sum = add(sum, digitRows->pairsOf(row, block, element, digit, codes));
-            }
-        });
-      return pairs;
-    };
-    if (straight == atOnce)
-      addStraight(low);
+  auto addWords = [&](Value low, ValueRange before) {
+    SmallVector<Value> pairs(places * digitCount(), zero), next;
+    // Of more sums without a loop LLVM would change the order, so that registers do not hold what is spread.
+    if (rows.size() == 1 && digitCount() == 1)
+      for (int64_t word = 0; word < atOnce; ++word)
+        addPairsOfWord(columns, block, add(low, fn.index(word)), rows, pairs);
     else
-      pairs = fn.loop(low, add(low, fn.index(atOnce)), straight, pairs, [&](Value word, ValueRange carried) {
-        pairs.assign(carried.begin(), carried.end());
-        return addStraight(word);
+      pairs = fn.loop(low, add(low, fn.index(atOnce)), 1, pairs, [&](Value word, ValueRange carried) {
+        SmallVector<Value> added(carried);
+        addPairsOfWord(columns, block, word, rows, added);
+        return added;
       });
+    SmallVector<Value> sums(before);
     int64_t count = digitRows->sumCount();
     for (int64_t at = 0; at < places; ++at)
-      llvm::append_range(
-          next, digitRows->addPairs(ArrayRef(pairs).slice(at * digits, digits), sums.slice(at * count, count)));
+      llvm::append_range(next, digitRows->addPairs(ArrayRef(pairs).slice(at * digitCount(), digitCount()),
+                                                   ArrayRef(sums).slice(at * count, count)));
     return next;
   };
   if (atOnce == words)
     return addWords(fn.index(0), sums);
-  return fn.loop(fn.index(0), fn.index(words), atOnce, sums,
-                 [&](Value low, ValueRange carried) { return addWords(low, SmallVector<Value>(carried)); });
+  return fn.loop(fn.index(0), fn.index(words), atOnce, sums, addWords);
 }
 
 /// Adds the products of block `block`, of vectors of columns from vector `from` of them on, as many as registers hold,
