@@ -4,7 +4,7 @@
 
 Products with 4-bit codes in blocks (sinter.block_dot) against NumPy in f64, by 1e-5 of the sum of magnitudes: all block sizes, sums that end within a block and within a
 word, few and many rows, known and unknown, with and without zeros, and what follows; at -O0 too, and on 1, 2 and 4 threads with equal bits. Codes that stand for 0 give
-0. Infinities and NaN in x give what IEEE 754 says of the sum. Some of x are rounded to bytes by blocks, and said to be so. For the targets that are named; by default some that this machine can run."""
+0. Sums of the greatest codes times numbers whose digits are the greatest are right. Infinities and NaN in x give what IEEE 754 says of the sum. Some of x are rounded to bytes by blocks, and said to be so. For the targets that are named; by default some that this machine can run."""
 import os
 import subprocess
 import sys
@@ -23,6 +23,8 @@ TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4"
 SHAPES = [((1,), 64, 32, 32, ()), ((), 100, 40, 16, ()), ((2,), 77, 33, 16, ()), ((3,), 256, 7, 256, ()), ((4,), 130, 100, 64, ()), ((5,), 300, 65, 128, ()),
           ((40,), 96, 48, 32, ()), ((2, 3), 61, 1, 32, ()), ((2, 9), 513, 129, 32, ()), ((0,), 200, 72, 32, (1, 2, 3, 4, 5, 11, 33)), ((2, 0), 64, 96, 16, (1, 2, 3, 8)),
           ((1,), 9000, 34, 16, ()), ((6,), 4096, 33, 32, ()), ((0,), 1024, 320, 64, (1, 7, 20)), ((0,), 40, 24, 16, (0,))]
+# numbers in blocks of themselves whose first, second or third digit of base 254 or of base 128 is as great as it gets
+GREATEST = [127.499, -127.499, 126.498, 63.4999, -63.4999, 127.498]
 
 
 class Case:
@@ -39,6 +41,10 @@ class Case:
         if n > 3:  # columns of zeros
             zero = 8 if self.zeros is None else self.zeros[3, :, None]
             self.codes[3] = zero * 17
+        if n > 4:  # the greatest codes, all of one sign with zeros
+            self.codes[4] = 255
+            if self.zeros is not None:
+                self.zeros[4] = 0
         self.c = rng.uniform(-1, 1, n).astype(np.float32)
         self.follows = number % 6 == 1
         self.rng = rng
@@ -76,6 +82,8 @@ class Case:
             if not self.follows:
                 yield x * np.float32(1e-30)
                 yield x * np.float32(1e34)
+                for number in GREATEST:
+                    yield np.full_like(x, number)
             if x.size:
                 for places in ([(0, np.inf)], [(0, -np.inf)], [(-1, np.inf)], [(0, np.nan)], [(0, np.inf), (1, np.inf)], [(2, np.inf), (-1, -np.inf)]):
                     special = x.copy()

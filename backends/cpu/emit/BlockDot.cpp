@@ -392,9 +392,9 @@ SmallVector<Value> BlockDotEmitter::addPairs(const Columns &columns, Value block
       for (int64_t word = 0; word < atOnce; ++word)
         addPairsOfWord(columns, block, add(low, fn.index(word)), rows, pairs);
     else
-      pairs = fn.loop(low, add(low, fn.index(atOnce)), 1, pairs, [&](Value word, ValueRange carried) {
+      pairs = fn.loop(fn.index(0), fn.index(atOnce), 1, pairs, [&](Value word, ValueRange carried) {
         SmallVector<Value> added(carried);
-        addPairsOfWord(columns, block, word, rows, added);
+        addPairsOfWord(columns, block, add(low, word), rows, added);
         return added;
       });
     SmallVector<Value> sums(before);
