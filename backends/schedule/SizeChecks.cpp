@@ -97,6 +97,41 @@ private:
     require(Kind::Equal, c.mul(c.constant(op.getGroups()), filter[channels]), input[channels],
             "filters for {} input channels, got {}");
   }
+  /// Scale and bias have the sizes of the normalized axes.
+  void layerNorm(LayerNormOp op) {
+    Dims operand = sizes.dims(op.getOperand());
+    for (auto [what, parameter] : {std::pair("scale", op.getScale()), std::pair("bias", op.getBias())})
+      if (parameter)
+        for (auto [k, size] : llvm::enumerate(sizes.dims(parameter)))
+          requireEqual(size, operand[op.getAxis() + k],
+                       "of operand and " + Twine(what) + " on axis " + Twine(op.getAxis() + k));
+  }
+  /// States have a row, and perhaps a length, for each of the sequence. (Weights of kernels are constants.)
+  template <typename Cell> void cell(Cell op, std::initializer_list<Value> states) {
+    DimExpr rows = sizes.dims(op.getX())[1];
+    for (Value state : states)
+      requireEqual(sizes.dims(state)[0], rows, "of the batch in sequence and state");
+    if (op.getLengths())
+      requireEqual(sizes.dims(op.getLengths())[0], rows, "of the batch in sequence and lengths");
+  }
+  /// Groups of heads are known. A size of the bias that is not known to be 1 is that of the scores.
+  template <typename Op> void attention(Op op) {
+    Dims query = sizes.dims(op.getQuery()), key = sizes.dims(op.getKey()), value = sizes.dims(op.getValue());
+    size_t rows = query.size() - 2, depth = query.size() - 1;
+    for (size_t axis = 0; axis < rows; ++axis) {
+      requireEqual(key[axis], query[axis], "of query and key on axis " + Twine(axis));
+      requireEqual(value[axis], key[axis], "of key and value on axis " + Twine(axis));
+    }
+    requireEqual(key[depth], query[depth], "of query and key on axis " + Twine(depth));
+    requireEqual(value[rows], key[rows], "of key and value on axis " + Twine(rows));
+    if (!op.getBias())
+      return;
+    Dims scores = query;
+    scores[depth] = key[rows];
+    for (auto [axis, size] : llvm::enumerate(sizes.dims(op.getBias())))
+      if (size && !(size.isConstant() && size.constant() == 1))
+        requireEqual(size, scores[axis], "of scores and bias on axis " + Twine(axis));
+  }
   void scan(ScanOp op) {
     for (auto [k, sequence] : llvm::enumerate(op.getSequences()))
       requireEqual(sizes.dims(sequence)[op.getAxes()[k]], sizes.dims(op.getSequences()[0])[op.getAxes()[0]],
@@ -182,13 +217,35 @@ void Collector::run(Operation *op) {
       .Case([&](ReshapeOp op) { reshape(op); })
       .Case([&](ScanOp op) { scan(op); })
       .Case([&](ConvolutionOp op) { convolution(op); })
-      .Case([&](CholeskyOp op) { square(op.getOperand()); })
+      .Case([&](LayerNormOp op) { layerNorm(op); })
+      .Case([&](LstmOp op) { cell(op, {op.getH0(), op.getC0()}); })
+      .Case<GruOp, RnnOp>([&](auto op) { cell(op, {op.getH0()}); })
+      .Case([&](AttentionOp op) { attention(op); })
+      .Case([&](AttentionGradientOp op) {
+        attention(op);
+        Dims query = sizes.dims(op.getQuery());
+        for (Value rows : {op.getCotangent(), op.getLogSums(), op.getRowSums()})
+          for (auto [axis, size] : llvm::enumerate(ArrayRef(sizes.dims(rows)).take_front(query.size() - 1)))
+            requireEqual(size, query[axis], "of query and cotangent on axis " + Twine(axis));
+      })
+      .Case<CholeskyOp, DetOp>([&](auto op) { square(op.getOperand()); })
       .Case([&](TriangularSolveOp op) { triangular(op); })
       .Case([&](ScatterElementsOp op) {
         updates(op.getUpdates(), op.getPositions(), static_cast<size_t>(op.getPositions().getType().getRank()));
       })
       .Case([&](ScatterNdOp op) {
         updates(op.getUpdates(), op.getPositions(), static_cast<size_t>(op.getPositions().getType().getRank() - 1));
+      })
+      .Case([&](GatherNdOp op) {
+        Dims operand = sizes.dims(op.getOperand()), positions = sizes.dims(op.getPositions());
+        for (size_t axis = 0; axis < op.getBatchAxes(); ++axis)
+          requireEqual(positions[axis], operand[axis], "of operand and positions on axis " + Twine(axis));
+      })
+      .Case([&](NonMaxSuppressionOp op) {
+        Dims boxes = sizes.dims(op.getBoxes()), scores = sizes.dims(op.getScores());
+        requireEqual(boxes[2], number(4), "of boxes on axis 2");
+        requireEqual(scores[0], boxes[0], "of boxes and scores on axis 0");
+        requireEqual(scores[2], boxes[1], "of boxes on axis 1 and scores on axis 2");
       })
       .Case([&](BagSumOp op) {
         require(Kind::AtLeast, sizes.dims(op.getSplits())[0], number(1), "splits with at least {} element, got {}");
@@ -230,6 +287,9 @@ void Collector::run(Operation *op) {
       })
       .Case([&](GridSampleOp op) {
         DimContext &c = sizes.context();
+        requireEqual(sizes.dims(op.getGrid())[0], sizes.dims(op.getOperand())[0], "of operand and grid on axis 0");
+        requireEqual(sizes.dims(op.getGrid()).back(), number(op.getGrid().getType().getRank() - 2),
+                     "of positions for the spatial axes");
         require(Kind::AtLeast, c.product(sizes.dims(op.getOperand())),
                 c.min(c.product(sizes.dims(op.getResult())), number(1)), "an operand of at least {} element, got {}");
       })
