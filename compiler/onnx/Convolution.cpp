@@ -86,9 +86,10 @@ FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_
 
   if (n.intAttr("ceil_mode", 0)) {
     for (int64_t k = 0; k < spatial; ++k) {
-      // floor((size + stride - 1) / stride) is the ceiling; a window that would start in the end's padding is dropped
-      window.extra[k] = window.strides[k] - 1;
+      // floor((size + stride - 1) / stride) is the ceiling; a window that would start in the end's padding is dropped,
+      // which is to say that no more than `reach - 1` elements behind the last one are read.
       int64_t size = n.size(x, k + 2), reach = (window.kernel[k] - 1) * window.dilations[k] + 1;
+      window.extra[k] = std::max<int64_t>(std::min(window.strides[k], reach - window.high[k]) - 1, 0);
       if (ShapedType::isDynamic(size))
         continue;
       int64_t padded = size + window.low[k] + window.high[k] - reach, stride = window.strides[k];
