@@ -154,20 +154,24 @@ static LogicalResult importGatherBlockQuantized(OpImport &n) {
     return failure();
   if (bits != 4 && bits != 8)
     return n.unsupported("codes of " + Twine(bits) + " bits");
-  if (!n.elem(codes).isInteger(8))
-    return n.unsupported("codes that are no integers");
+  bool isHalfByte = n.elem(codes).isInteger(4);
+  if (!n.elem(codes).isInteger(8) && (!isHalfByte || bits != 4))
+    return n.unsupported("codes of " + Twine(bits) + " bits that are no integers of so many or bytes");
   if (from == along || block < 16 || !llvm::isPowerOf2_64(uint64_t(block)))
     return n.error("requires two axes and a block_size that is a power of two from 16 on, found " + Twine(from) + ", " +
                    Twine(along) + " and " + Twine(block));
   if (n.rank(scales) != rank || !n.isStatic(codes) || !n.isStatic(scales) || (zeros && !n.isStatic(zeros)))
     return n.error("requires codes and scales of known sizes and one rank, found " + printShape(n.dims(codes)) +
                    " and " + printShape(n.dims(scales)));
-  // Bytes hold two codes along the last axis; other types have become one a byte.
+  // Bytes hold two codes along the last axis; integers of 4 bits are one each.
   auto blocksOf = [&](int64_t size) { return int64_t(llvm::divideCeil(size, block)); };
-  int64_t size = n.size(codes, along), blocks = n.size(scales, along);
-  bool isPacked = bits == 4 && n.elem(codes).isUnsignedInteger() &&
-                  (along == rank - 1 ? blocksOf(size) != blocks && blocksOf(2 * size) == blocks
-                                     : n.size(codes, rank - 1) * 2 == n.size(scales, rank - 1));
+  int64_t blocks = n.size(scales, along);
+  bool isPacked = bits == 4 && !isHalfByte;
+  if (isHalfByte) {
+    Type byte = n.elem(codes).isUnsignedInteger() ? n.b.getIntegerType(8, false) : n.b.getIntegerType(8);
+    codes = n.convert(codes, byte);
+    zeros = zeros ? n.convert(zeros, byte) : zeros;
+  }
   if (isPacked && from == rank - 1)
     return n.error("requires another gather_axis than the last one of bytes with two codes");
   positions = n.checked(positions, codes, from);

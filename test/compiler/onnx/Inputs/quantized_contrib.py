@@ -3,6 +3,7 @@
 kernels multiply by one factor what the definition rounds twice; floats by 1e-5 of the sum of magnitudes. An LSTM differs by what onnxruntime rounds its inputs and states to."""
 import sys
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
@@ -79,12 +80,18 @@ def main():
         compare(sinter, f"DynamicQuantizeLSTM {directions}", "DynamicQuantizeLSTM", cells, ["w", "r", "b", "ws", "wz", "rs", "rz"], False, bound=0.02, hidden_size=hidden,
                 direction="bidirectional" if directions > 1 else "forward")
     ids = RNG.integers(0, 50, (2, 3))
-    for bits, block in ((4, 32), (4, 16), (8, 32)):
+    for bits, block, width in ((4, 32, 96), (4, 16, 96), (8, 32, 96), (4, 32, 32), (4, 16, 16)):  # the last two: one block a row
         packed = 8 // bits
-        table = {"codes": draw((50, 96 // packed), np.uint8), "ids": ids, "s": RNG.uniform(0.01, 0.1, (50, 96 // block)).astype(np.float32)}
-        for zero in (None, draw((50, -(-96 // block // packed)), np.uint8)):
-            compare(sinter, f"GatherBlockQuantized {bits} {block}", "GatherBlockQuantized", table | {"z": zero}, ["codes", "s", *(["z"] if zero is not None else [])], False, bits=bits,
-                    block_size=block, gather_axis=0, quantize_axis=1)
+        table = {"codes": draw((50, width // packed), np.uint8), "ids": ids, "s": RNG.uniform(0.01, 0.1, (50, width // block)).astype(np.float32)}
+        for zero in (None, draw((50, -(-width // block // packed)), np.uint8)):
+            compare(sinter, f"GatherBlockQuantized {bits} {block} {width}", "GatherBlockQuantized", table | {"z": zero}, ["codes", "s", *(["z"] if zero is not None else [])], False,
+                    bits=bits, block_size=block, gather_axis=0, quantize_axis=1)
+    for kind, least in ((ml_dtypes.uint4, 0), (ml_dtypes.int4, -8)):
+        draw4 = lambda *shape: RNG.integers(least, least + 16, shape).astype(kind)
+        table = {"codes": draw4(50, 64), "ids": ids, "s": RNG.uniform(0.01, 0.1, (50, 2)).astype(np.float32)}
+        for zero in (None, draw4(50, 2)):
+            compare(sinter, f"GatherBlockQuantized {kind.__name__}", "GatherBlockQuantized", table | {"z": zero}, ["codes", "s", *(["z"] if zero is not None else [])], False, bits=4,
+                    block_size=32, gather_axis=0, quantize_axis=1)
     for bits, block, k in ((4, 32, 96), (4, 16, 40), (8, 32, 64)):
         weights, zeros = blocks(k, 24, bits, block)
         rows = RNG.standard_normal((3, k)).astype(np.float32)
