@@ -282,9 +282,18 @@ void FusionPlanner::addNarrowResults(unsigned number, Value value) {
     SmallVector<Operation *> chain = narrowed(value, user);
     bool fits = !chain.empty() && isReadByProduct(chain.back()->getResult(0)) && group.outputs < mostResults &&
                 static_cast<int64_t>(group.ops.size() + chain.size()) < options.maxOps;
+    // What the chain repeats to the size of another value must not wait for that value, which other kernels may make
+    // of this one's.
+    auto isHad = [&](Value operand) {
+      Operation *op = operand.getDefiningOp();
+      return group.ops.contains(op) || llvm::is_contained(chain, op) || isReady(operand, group.root);
+    };
     for (Operation *op : chain)
       fits &= !groupsOf.contains(op) && !stateUpdates.contains(op) && !isScheduleOp(op) &&
-              sizes.sameShape(op->getResult(0), value) && !measuresReach(group.ops.getArrayRef(), op);
+              sizes.sameShape(op->getResult(0), value) && !measuresReach(group.ops.getArrayRef(), op) &&
+              llvm::all_of(op->getOperands(), [&](Value operand) {
+                return isHad(operand) || llvm::all_of(operand.getDefiningOp()->getOperands(), isHad);
+              });
     if (!fits)
       continue;
     for (Operation *op : chain)

@@ -304,6 +304,29 @@ func.func @stores_bytes_of_scaled_columns(%a: tensor<8x32xf32>, %b: tensor<32x4x
 
 // -----
 
+// A number that both repeat has the size of what is made of the sums in another kernel, which waits for the sums.
+// CHECK-LABEL: @bytes_of_a_size_that_comes_later
+// CHECK: %[[K:.*]] = sinter.kernel contraction(%arg0, %arg1)
+// CHECK: sinter.dot_general
+// CHECK-NEXT: sinter.yield
+// CHECK: sinter.kernel map(%[[K]]
+// CHECK: sinter.kernel contraction(
+// ALONE-LABEL: @bytes_of_a_size_that_comes_later
+func.func @bytes_of_a_size_that_comes_later(%a: tensor<?x32xf32>, %b: tensor<32x16xf32>, %c: tensor<16x4xi8>) -> (tensor<?x16xf32>, tensor<?x4xi32>) {
+  %two = sinter.constant dense<2.0> : tensor<f32>
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<?x32xf32>, tensor<32x16xf32>) -> tensor<?x16xf32>
+  %s = sinter.broadcast %two like(%0) axes = [] {type = tensor<?x16xf32>} : (tensor<f32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  %1 = sinter.mul %0, %s : (tensor<?x16xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  %t = sinter.broadcast %two like(%1) axes = [] {type = tensor<?x16xf32>} : (tensor<f32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  %2 = sinter.sub %1, %t : (tensor<?x16xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  %3 = sinter.add %0, %t : (tensor<?x16xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
+  %4 = sinter.convert %3 {element_type = i8} : (tensor<?x16xf32>) -> tensor<?x16xi8>
+  %5 = sinter.dot_general %4, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<?x16xi8>, tensor<16x4xi8>) -> tensor<?x4xi32>
+  return %2, %5 : tensor<?x16xf32>, tensor<?x4xi32>
+}
+
+// -----
+
 // A convolution pads a tensor: what is added before is stored.
 // CHECK-LABEL: @padding_of_a_sum
 // CHECK: %[[S:.*]] = sinter.kernel map(
