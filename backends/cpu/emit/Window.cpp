@@ -154,7 +154,7 @@ static EmittedKernel emitWindows(KernelSpec &spec, ModuleOp module, StringRef na
             arith::MinSIOp::create(b, fn.index(op.getWindow()[k]), arith::DivSIOp::create(b, left, dilation)));
       }
       // An axis of one tap that is never outside is no loop.
-      auto isWalked = [&](int64_t k) { return op.getWindow()[k] != 1 || op.getLow()[k] != 0; };
+      auto isWalked = [&](int64_t k) { return op.getWindow()[k] != 1 || op.getLow()[k] != 0 || op.getHigh()[k] != 0; };
       auto vector = [&](Value channel, int64_t lanesHere, Value mask) {
         LaneIndex channelIndex{channel, lanesHere > 1 ? 1 : 0, nullptr};
         Kind kind(fn, op);

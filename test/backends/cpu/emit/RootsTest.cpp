@@ -171,6 +171,17 @@ TEST(Roots, Pooling) {
                      {{{{1, 2, 8, 9}, {}}}});
 }
 
+// Windows that lie behind the last element have none, of one tap, too.
+TEST(Roots, WindowsOfPadding) {
+  expectGraphMatches("%x: tensor<2x5x9xf32>, %y: tensor<?x?x8xf32>", "tensor<2x6x9xf32>, tensor<?x?x8xf32>", R"(
+    %0 = sinter.reduce_window add %x {window = array<i64: 1, 1, 1>, strides = array<i64: 1, 1, 1>, low = array<i64: 0, 0, 0>,
+         high = array<i64: 0, 1, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<2x5x9xf32>) -> tensor<2x6x9xf32>
+    %1 = sinter.reduce_window add %y {window = array<i64: 1, 1, 1>, strides = array<i64: 1, 2, 1>, low = array<i64: 0, 0, 0>,
+         high = array<i64: 2, 3, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+    return %0, %1 : tensor<2x6x9xf32>, tensor<?x?x8xf32>)",
+                     {{{{2, 5, 9}, {}}, {{2, 5, 8}, {}}}, {{{2, 5, 9}, {}}, {{1, 4, 8}, {}}}});
+}
+
 TEST(Roots, PlacesOfGreatest) {
   expectGraphMatches("%x: tensor<2x8x9x19xf32>, %y: tensor<?x7x3xf64>", "tensor<2x4x4x19xi64>, tensor<?x4x3xi64>", R"(
     %0 = sinter.arg_reduce_window %x {window = array<i64: 1, 3, 3, 1>, strides = array<i64: 1, 2, 2, 1>, low = array<i64: 0, 1, 0, 0>,
