@@ -32,7 +32,8 @@ template <typename OpT> struct DivideAsFloats : OpRewritePattern<OpT> {
     constexpr bool isSigned = std::is_same_v<OpT, arith::DivSIOp> || std::is_same_v<OpT, arith::RemSIOp>;
     constexpr bool isRemainder = std::is_same_v<OpT, arith::RemSIOp> || std::is_same_v<OpT, arith::RemUIOp>;
     auto type = dyn_cast<VectorType>(op.getType());
-    unsigned width = type ? type.getElementTypeBitWidth() : 64;
+    auto element = type ? dyn_cast<IntegerType>(type.getElementType()) : IntegerType();
+    unsigned width = element ? element.getWidth() : 64;
     if (width > 32 || width < 8 || type.getNumElements() < 2 || isKnown(op.getRhs()))
       return rewriter.notifyMatchFailure(op, "no lanes of integers of 8 to 32 bits, or a constant divisor");
     Location loc = op.getLoc();
