@@ -224,9 +224,11 @@ void Collector::run(Operation *op) {
       .Case([&](AttentionGradientOp op) {
         attention(op);
         Dims query = sizes.dims(op.getQuery());
-        for (Value rows : {op.getCotangent(), op.getLogSums(), op.getRowSums()})
-          for (auto [axis, size] : llvm::enumerate(ArrayRef(sizes.dims(rows)).take_front(query.size() - 1)))
-            requireEqual(size, query[axis], "of query and cotangent on axis " + Twine(axis));
+        for (Value rows : {op.getCotangent(), op.getLogSums(), op.getRowSums()}) {
+          Dims given = sizes.dims(rows);
+          for (size_t axis = 0; axis + 1 < query.size(); ++axis)
+            requireEqual(given[axis], query[axis], "of query and cotangent on axis " + Twine(axis));
+        }
       })
       .Case<CholeskyOp, DetOp>([&](auto op) { square(op.getOperand()); })
       .Case([&](TriangularSolveOp op) { triangular(op); })
