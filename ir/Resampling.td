@@ -35,6 +35,7 @@ def GridSampleOp : Sinter_Op<"grid_sample", [DeclareOpInterfaceMethods<Elemental
     Any number r of spatial axes: operand [N, C, D1 ... Dr], grid [N, d1 ... dr, r], result [N, C, d1 ... dr]; the last grid axis counts
     spatial axes from the innermost. -1 and 1 are the centers of the first and last element with `align_corners`, else their
     outer borders. `padding`: constant (zeros), edge (border) or reflect. A position that is not a number reads position 0.
+    With edge, positions are bounded, of a cubic the four elements that each reads along an axis, as torch and onnxruntime do.
     Under channels_last, operand [N, D1 ... Dr, C] and result [N, d1 ... dr, C].
 
     * (C1) operand has rank 3 at least, grid the same rank.   * (C2) grid's last size is rank - 2.   * (C3) both have one N.

@@ -392,7 +392,9 @@ static AxisTaps gridTaps(Reals &r, GridSampleOp op, Value g, int64_t axis, Type 
     x = math::RoundEvenOp::create(e.b, e.loc, x);
   Mirror mirror{r, corners ? zero : r.number(-0.5), corners ? last : r.add(last, half)};
   bool reflects = op.getPadding() == PadMode::reflect;
-  if (op.getPadding() == PadMode::edge)
+  // Of a cubic, each element is bounded by itself, below: a position outside still has weights of its own.
+  bool isCubic = op.getMode() == ResizeMode::cubic;
+  if (op.getPadding() == PadMode::edge && !isCubic)
     x = r.max(zero, r.min(x, last));
   else if (reflects)
     x = mirror(x);
@@ -413,7 +415,6 @@ static AxisTaps gridTaps(Reals &r, GridSampleOp op, Value g, int64_t axis, Type 
     return result;
   }
   Value floor = r.floor(x), t = r.sub(x, floor);
-  bool isCubic = op.getMode() == ResizeMode::cubic;
   SmallVector<Value> weights = isCubic ? cubicWeights(r, t, -0.75) : SmallVector<Value>{r.sub(one, t), t};
   for (auto [k, weight] : llvm::enumerate(weights))
     add(r.add(floor, r.number(static_cast<double>(k) - (isCubic ? 1 : 0))), weight);

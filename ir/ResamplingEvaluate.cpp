@@ -266,7 +266,7 @@ static AxisTaps gridTaps(GridSampleOp op, double g, int64_t size) {
     x = 0;
   if (op.getMode() == ResizeMode::nearest)
     x = std::nearbyint(x);
-  if (op.getPadding() == PadMode::edge)
+  if (op.getPadding() == PadMode::edge && op.getMode() != ResizeMode::cubic)
     x = std::max(0.0, std::min(x, last));
   else if (op.getPadding() == PadMode::reflect && (x < low || x > high))
     x = reflect(x, low, high);

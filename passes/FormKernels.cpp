@@ -149,21 +149,26 @@ static void sortByReaders(Block &block) {
   SmallVector<Operation *> order;
   for (Operation &op : block)
     order.push_back(&op);
-  DenseSet<Operation *> placed;
+  DenseSet<Operation *> placed, isWaiting;
   Operation *end = block.getTerminator();
   for (Operation *op : order) {
     // Ops that wait for what they read, each with its next operand.
     SmallVector<std::pair<Operation *, unsigned>> waiting{{op, 0}};
+    isWaiting.insert(op);
     while (!waiting.empty()) {
       auto &[next, operand] = waiting.back();
       if (operand < next->getNumOperands()) {
         Operation *source = next->getOperand(operand++).getDefiningOp();
-        if (source && source->getBlock() == &block && !placed.contains(source))
-          waiting.emplace_back(source, 0);
+        if (!source || source->getBlock() != &block || placed.contains(source))
+          continue;
+        if (!isWaiting.insert(source).second)
+          llvm::report_fatal_error("a kernel reads what is made of its own results");
+        waiting.emplace_back(source, 0);
         continue;
       }
       if (placed.insert(next).second && next != end)
         next->moveBefore(end);
+      isWaiting.erase(next);
       waiting.pop_back();
     }
   }

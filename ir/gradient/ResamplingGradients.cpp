@@ -221,7 +221,7 @@ private:
     at = select(at.then<IsNanOp>(), Term(c, Value()), at);
     if (op.getMode() == ResizeMode::nearest)
       at = at.then<RoundOp>();
-    if (op.getPadding() == PadMode::edge)
+    if (op.getPadding() == PadMode::edge && op.getMode() != ResizeMode::cubic)
       at = g.fill(0).then<ClampOp>(at.v(), last.v());
     else if (op.getPadding() == PadMode::reflect)
       at = reflectedOutside(at, low, high);

@@ -31,7 +31,7 @@ def taps(grid, size, mode, padding, corners):
     low, high = (0, size - 1) if corners else (-0.5, size - 0.5)
     if mode == "nearest":
         x = np.rint(x)
-    if padding == "edge":
+    if padding == "edge" and mode != "cubic":
         x = np.clip(x, 0, size - 1)
     elif padding == "reflect":
         x = mirrored(x, low, high)
