@@ -175,11 +175,8 @@ void AttentionEmitter::formScores(const Rows &at, const Block &block, Value colu
   k.ifThen(k.negate(outside), multiply);
 }
 
-/// The greater of two, one instruction on x86; of a NaN and a number either one. A NaN among scores becomes one of the
-/// sum of exponentials, whatever is taken off.
-Value AttentionEmitter::greater(Value x, Value y) {
-  return k.select(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, y, x), y, x);
-}
+/// A NaN among scores becomes one of the sum of exponentials, whatever is taken off.
+Value AttentionEmitter::greater(Value x, Value y) { return MathLanes(b, x.getType(), {}).greater(x, y); }
 
 /// The greatest lane.
 Value AttentionEmitter::greatestLane(Value lanesOf) {

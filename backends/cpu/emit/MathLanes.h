@@ -53,6 +53,8 @@ public:
   Value less(Value x, Value y) { return compare(mlir::arith::CmpFPredicate::OLT, x, y); }
   Value equal(Value x, Value y) { return compare(mlir::arith::CmpFPredicate::OEQ, x, y); }
   Value isNan(Value x) { return compare(mlir::arith::CmpFPredicate::UNO, x, x); }
+  /// The greater of two, one instruction on x86; of a NaN and a number either one.
+  Value greater(Value x, Value y) { return select(compare(mlir::arith::CmpFPredicate::OGT, y, x), y, x); }
   /// NaN stays NaN.
   Value atLeast(Value x, double low) { return select(less(x, number(low)), number(low), x); }
   Value atMost(Value x, double high) { return select(less(number(high), x), number(high), x); }

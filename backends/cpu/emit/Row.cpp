@@ -56,9 +56,12 @@ private:
   Value readParameter(KernelElements &elements, Value column, Value tensor) {
     return read(elements, tensor, LaneLoop::at(elements, column));
   }
-  /// Combines `value(elements, column)` over the row.
-  Value reduceRow(RowWalk &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
-    auto join = [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); };
+  /// Combines `value(elements, column)` over the row, by `join` if that is given.
+  Value reduceRow(RowWalk &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value,
+                  Join join = nullptr) {
+    auto usual = [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); };
+    if (!join)
+      join = usual;
     return row.combine(
         identityOf(fn, combiner, type), blockOf(combiner, type), join,
         [&](KernelElements &elements, Value column, Value total) { return join(total, value(elements, column)); });
@@ -87,13 +90,10 @@ private:
 
 void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
   Value x = op.getOperand();
-  // One instruction: where an element is NaN, so are its exponential and the sum.
-  auto greater = [&](Value a, Value c) -> Value {
-    return arith::SelectOp::create(b, arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, c, a), c, a);
-  };
-  Value greatest =
-      row.combine(identityOf(fn, Combiner::max, type), blockOf(Combiner::max, type), greater,
-                  [&](KernelElements &e, Value column, Value total) { return greater(total, read(e, column, x)); });
+  // Where an element is NaN, so are its exponential and the sum.
+  Value greatest = reduceRow(
+      row, Combiner::max, [&](KernelElements &e, Value column) { return read(e, column, x); },
+      [&](Value a, Value c) { return MathLanes(b, a.getType(), {}).greater(a, c); });
   auto shifted = [&](KernelElements &e, Value column) -> Value {
     return arith::SubFOp::create(b, read(e, column, x), like(e, greatest));
   };
