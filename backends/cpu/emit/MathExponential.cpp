@@ -26,6 +26,12 @@ ExpParts cpu::splitExp(MathLanes &m, Value x, int offset, Base base) {
   return {n, m.fma(n, m.number(-low), coarse), m.toBits(shifted), coarse};
 }
 
+/// The bias of exponents.
+static int biasOf(const MathLanes &m) { return m.isDouble() ? 1023 : 127; }
+
+/// The power of two whose exponent, with its bias, is in the lowest bits; 0 where that is 0.
+static Value buildPowerOfTwo(MathLanes &m, Value bits) { return m.fromBits(m.shiftLeft(bits, m.isDouble() ? 52 : 23)); }
+
 /// Of e^r.
 static SmallVector<double> fractionCoefficients(const MathLanes &m) {
   if (m.isDouble())
@@ -67,9 +73,8 @@ struct NearParts {
 
 /// Where 2^(n - down) is normal or n is down - bias.
 static NearParts splitNear(MathLanes &m, Value x, int down) {
-  bool f64 = m.isDouble();
-  ExpParts parts = splitExp(m, x, (f64 ? 1023 : 127) - down); // with the bias of exponents
-  return {m.fma(parts.n, m.number(-std::numbers::ln2), x), m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23))};
+  ExpParts parts = splitExp(m, x, biasOf(m) - down);
+  return {m.fma(parts.n, m.number(-std::numbers::ln2), x), buildPowerOfTwo(m, parts.bits)};
 }
 
 /// With x = n ln 2 + r: 2^n / (2^n + e^-r), both times 2^64 (f64: 2^512), so that neither is denormal or infinite where
@@ -77,11 +82,11 @@ static NearParts splitNear(MathLanes &m, Value x, int down) {
 Value cpu::buildLogistic(MathLanes &m, Value x) {
   bool f64 = m.isDouble();
   int up = f64 ? 512 : 64;
-  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, f64 ? -746 : -105), f64 ? 40 : 20), (f64 ? 1023 : 127) + up);
+  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, f64 ? -746 : -105), f64 ? 40 : 20), biasOf(m) + up);
   SmallVector<double> coefficients = fractionCoefficients(m);
   for (auto [i, coefficient] : llvm::enumerate(coefficients))
     coefficient = std::ldexp(i % 2 ? -coefficient : coefficient, up);
-  Value power = m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23));
+  Value power = buildPowerOfTwo(m, parts.bits);
   return m.div(power, m.add(power, m.polynomial(parts.r, coefficients)));
 }
 
@@ -94,7 +99,7 @@ static Value timesHalfPower(MathLanes &m, Value r, Value power) {
 }
 
 /// The least x that shares and e^x of such are not 0 for.
-static double leastExponent(MathLanes &m) { return (1 - (m.isDouble() ? 1023 : 127)) * std::numbers::ln2; }
+static double leastExponent(const MathLanes &m) { return (1 - biasOf(m)) * std::numbers::ln2; }
 
 Value cpu::buildShare(MathLanes &m, Value x) {
   NearParts parts = splitNear(m, m.atLeast(x, leastExponent(m)), /*down=*/1);
@@ -102,9 +107,8 @@ Value cpu::buildShare(MathLanes &m, Value x) {
 }
 
 Value cpu::buildNegativeExp(MathLanes &m, Value x) {
-  bool f64 = m.isDouble();
-  ExpParts parts = splitExp(m, m.atLeast(x, leastExponent(m)), (f64 ? 1023 : 127) - 1);
-  return timesHalfPower(m, parts.r, m.fromBits(m.shiftLeft(parts.bits, f64 ? 52 : 23)));
+  ExpParts parts = splitExp(m, m.atLeast(x, leastExponent(m)), biasOf(m) - 1);
+  return timesHalfPower(m, parts.r, buildPowerOfTwo(m, parts.bits));
 }
 
 /// Two powers of two, the halves of the exponent: the first product is exact, the second rounds where it is denormal
@@ -343,8 +347,8 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
 Value cpu::buildExpM1(MathLanes &m, Value x) {
   if (m.isDouble())
     return doubles::buildExpM1(m, x);
-  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, -18), 89), 127 - 1);
-  Value half = m.fromBits(m.shiftLeft(parts.bits, 23)), f = buildFractionM1(m, parts.r);
+  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, -18), 89), biasOf(m) - 1);
+  Value half = buildPowerOfTwo(m, parts.bits), f = buildFractionM1(m, parts.r);
   Value result = m.fma(half, f, m.sub(half, m.number(0.5)));
   return m.copySign(m.add(result, result), x);
 }
@@ -371,11 +375,11 @@ Value cpu::buildLog1p(MathLanes &m, Value x) {
 Value cpu::buildTanh(MathLanes &m, Value x) {
   if (m.isDouble())
     return doubles::buildTanh(m, x);
-  Value a = m.atMost(m.abs(x), 10), magic = m.number(0x1.8p23 + 127), one = m.number(1);
+  Value a = m.atMost(m.abs(x), 10), magic = m.number(0x1.8p23 + biasOf(m)), one = m.number(1);
   Value shifted = m.fma(a, m.number(2 * std::numbers::log2e), magic);
   Value r = m.fma(m.sub(shifted, magic), m.number(-std::numbers::ln2 / 2), a), square = m.mul(r, r);
   Value near = m.fma(m.mul(r, square), m.polynomial(square, {-0x1.55554ep-2, 0x1.1105bap-3, -0x1.afe854p-5}), r);
-  Value power = m.fromBits(m.shiftLeft(m.toBits(shifted), 23)), less = m.sub(power, one), more = m.add(power, one);
+  Value power = buildPowerOfTwo(m, m.toBits(shifted)), less = m.sub(power, one), more = m.add(power, one);
   return m.copySign(m.div(m.fma(more, near, less), m.fma(less, near, more)), x);
 }
 
