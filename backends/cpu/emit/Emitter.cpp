@@ -116,6 +116,13 @@ void KernelFunction::loop(Value low, Value high, int64_t step, function_ref<void
   body(loop.getInductionVar());
 }
 
+Value KernelFunction::wholeSteps(Value low, Value high, int64_t step, function_ref<void(Value)> body) {
+  Value rest = arith::RemUIOp::create(b, arith::SubIOp::create(b, high, low), index(step));
+  Value end = arith::SubIOp::create(b, high, rest);
+  loop(low, end, step, body);
+  return end;
+}
+
 SmallVector<Value> KernelFunction::loop(Value low, Value high, int64_t step, ValueRange init,
                                         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   auto loop = scf::ForOp::create(b, low, high, index(step), init);

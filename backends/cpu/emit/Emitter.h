@@ -58,7 +58,9 @@ public:
 
   /// `for (i = low; i < high; i += step)`; the body may use `b`, which is inside.
   void loop(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
-  /// The same with values carried; returns the final ones.
+  /// The same over the steps that are whole; returns where the first other one begins.
+  mlir::Value wholeSteps(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  /// `loop` with values carried; returns the final ones.
   llvm::SmallVector<mlir::Value>
   loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange init,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);

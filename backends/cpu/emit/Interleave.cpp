@@ -6,7 +6,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -18,22 +17,15 @@ constexpr llvm::StringLiteral kParts = "sinter.parts";
 void sinter::cpu::loopOfParts(KernelFunction &fn, Value low, Value high, int64_t step, int64_t count,
                               int64_t partsOfStep, function_ref<void(Value)> body) {
   ImplicitLocOpBuilder &b = fn.b;
-  auto together = [&](Value from, Value to, int64_t steps) {
-    fn.loop(from, to, steps * step, [&](Value at) {
-      if (int64_t parts = steps * partsOfStep; parts > 1)
-        b.getInsertionBlock()->getParentOp()->setAttr(kParts, b.getI64IntegerAttr(parts));
-      for (int64_t i = 0; i < steps; ++i)
-        body(i ? arith::AddIOp::create(b, at, fn.index(i * step)).getResult() : at);
-    });
+  auto emit = [&](Value at, int64_t steps) {
+    if (int64_t parts = steps * partsOfStep; parts > 1)
+      b.getInsertionBlock()->getParentOp()->setAttr(kParts, b.getI64IntegerAttr(parts));
+    for (int64_t i = 0; i < steps; ++i)
+      body(i ? arith::AddIOp::create(b, at, fn.index(i * step)).getResult() : at);
   };
-  if (count > 1) {
-    Value extent = arith::SubIOp::create(b, high, low);
-    Value rest = arith::RemUIOp::create(b, extent, fn.index(count * step));
-    Value end = arith::SubIOp::create(b, high, rest);
-    together(low, end, count);
-    low = end;
-  }
-  together(low, high, 1);
+  if (count > 1)
+    low = fn.wholeSteps(low, high, count * step, [&](Value at) { emit(at, count); });
+  fn.loop(low, high, step, [&](Value at) { emit(at, 1); });
 }
 
 static bool isStore(Operation &op) { return isa<vector::StoreOp, vector::MaskedStoreOp, memref::StoreOp>(op); }

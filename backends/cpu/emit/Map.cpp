@@ -252,13 +252,8 @@ private:
       element(elements, row, columns, stretch);
     };
     Value low = stretch.low;
-    if (int64_t together = vectorsTogether(); together > 1) {
-      Value extent = arith::SubIOp::create(b, stretch.vectorEnd, low);
-      Value rest = arith::RemUIOp::create(b, extent, fn.index(together * lanes));
-      Value end = arith::SubIOp::create(b, stretch.vectorEnd, rest);
-      fn.loop(low, end, together * lanes, [&](Value column) { vectors(column, together); });
-      low = end;
-    }
+    if (int64_t together = vectorsTogether(); together > 1)
+      low = fn.wholeSteps(low, stretch.vectorEnd, together * lanes, [&](Value column) { vectors(column, together); });
     loopOfParts(fn, low, stretch.vectorEnd, lanes, lanes > 1 ? functionsTogether() : 1, /*partsOfStep=*/1,
                 [&](Value column) { vectors(column, 1); });
     if (!stretch.hasTail)
