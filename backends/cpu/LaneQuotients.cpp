@@ -15,13 +15,14 @@
 using namespace mlir;
 using namespace sinter;
 
-/// A number that LLVM knows: a constant, or one of two where another is no divisor.
-static bool isKnown(Value value) {
-  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
-    return isKnown(broadcast.getSource());
-  if (auto choice = value.getDefiningOp<arith::SelectOp>())
-    return isKnown(choice.getTrueValue()) && isKnown(choice.getFalseValue());
-  return matchPattern(value, m_Constant());
+/// A constant, by which LLVM multiplies: perhaps spread, and behind the choice of 1 where it is no divisor.
+static bool isKnown(Value divisor) {
+  if (auto choice = divisor.getDefiningOp<arith::SelectOp>();
+      choice && matchPattern(choice.getTrueValue(), m_Constant()))
+    divisor = choice.getFalseValue();
+  if (auto spread = divisor.getDefiningOp<vector::BroadcastOp>())
+    divisor = spread.getSource();
+  return matchPattern(divisor, m_Constant());
 }
 
 namespace {
