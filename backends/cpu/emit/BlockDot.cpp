@@ -22,14 +22,11 @@
 // zero point is exact. So a code takes three instructions of a whole vector: and with or (one with AVX-512),
 // subtraction, multiply-add.
 
+#include "backends/cpu/emit/BlockDotEmitter.h"
 #include "backends/cpu/emit/BlockDotForm.h"
 #include "backends/cpu/emit/BlockSums.h"
-#include "backends/cpu/emit/DigitRows.h"
-#include "backends/cpu/emit/General.h"
-#include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/TakenForms.h"
-#include "ir/Blocks.h"
 #include "ir/Shape.h"
 #include "llvm/Support/Endian.h"
 
@@ -37,22 +34,17 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Rows that read codes as they stream by; for more a strip is made. Sums of digits take registers for two at once.
-constexpr int64_t kFewRows = 4, kDigitRows = 2;
+/// Rows of digits whose sums have registers at once.
+constexpr int64_t kDigitRows = 2;
 /// Rows of bytes whose sums of pairs are in registers at once, at most.
 constexpr int64_t kPairRows = 8;
-/// Codes are asked for so far ahead: hardware does not look beyond a page.
-constexpr int64_t kBytesAhead = 4096;
 /// Rows of bytes whose digits are written at a time: they stay in a cache while codes stream by.
 constexpr int64_t kByteRows = 64;
 /// Columns that each chunk takes at least: it writes the rows' bytes anew, which takes as long as some 60 columns of
 /// their products.
 constexpr int64_t kByteColumns = 256;
-/// Codes of a word, and of each of its halves, whose places in a mantissa differ.
-constexpr int64_t kWordCodes = 8, kHalfCodes = 4;
 /// Independent multiply-adds, by rows, vectors and chains.
 constexpr int64_t kSums = 8;
-constexpr int64_t kUsualZero = 8;
 
 /// Which of a word's elements code `i` from the lowest bits on is multiplied with.
 static int64_t elementOf(int64_t i) { return i / 2 + i % 2 * kHalfCodes; }
@@ -62,25 +54,6 @@ static int64_t elementOf(int64_t i) { return i / 2 + i % 2 * kHalfCodes; }
 /// Columns of a panel, on all targets: vectors of x are multiplied with many columns' codes while they are in
 /// registers.
 constexpr int64_t kPanelColumns = 32;
-
-namespace {
-/// The operands as inputs of the kernel, and the sizes that are walked.
-struct BlockProduct {
-  BlockDotOp op;
-  unsigned x, codes, scales;
-  std::optional<unsigned> zeros;
-  int64_t k, columns, block, blocks, panel;
-  DimExpr rows;
-  Dims rowSizes; // the axes of the result before its columns
-
-  int64_t panels() const { return llvm::divideCeil(columns, panel); }
-  int64_t words() const { return blocks * block / kWordCodes; } // of a column
-  std::optional<int64_t> knownRows() const { return rows.isConstant() ? std::optional(rows.constant()) : std::nullopt; }
-  bool mayHaveStrips() const { return !knownRows() || *knownRows() > kFewRows; }
-  /// Whether all rows become one digit an element.
-  bool areBytes(const Target &target) { return op.getByteRows() && DigitRows::areFor(target); }
-};
-} // namespace
 
 bool sinter::cpu::hasBlockDotTemplate(Operation *op) {
   auto dot = dyn_cast<BlockDotOp>(op);
@@ -157,81 +130,6 @@ Packing sinter::cpu::packBlockDot(KernelSpec &spec, unsigned input) {
 }
 
 //===- code ----------------------------------------------------------------------------------===//
-
-namespace {
-class BlockDotEmitter : BlockProduct {
-public:
-  BlockDotEmitter(KernelFunction &fn, const BlockProduct &product)
-      : BlockProduct(product), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
-        tile{fn.spec.schedule().getTile()[0], fn.spec.schedule().getTile()[1]},
-        fewVectors(fn.spec.schedule().getTile()[2]), floats(VectorType::get({lanes}, b.getF32Type())),
-        ints(VectorType::get({lanes}, b.getI32Type())) {
-    auto wordBuffer = MemRefType::get({kHuge}, b.getI32Type());
-    wordsOf = memref::ViewOp::create(b, wordBuffer, fn.input(codes), fn.index(0), ValueRange{});
-  }
-
-  EmittedKernel emit();
-
-private:
-  /// Columns whose codes a loop reads: vectors of them from `first` of panel `panelIndex` on.
-  struct Columns {
-    Value panelIndex;
-    int64_t first, vectors; // in vectors
-  };
-  /// What becomes of a block's codes: for each vector its scale, and the numbers that are subtracted, by place.
-  struct BlockNumbers {
-    SmallVector<Value> scales;
-    SmallVector<SmallVector<Value>> centres; // [vector][place]
-  };
-
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value mul(Value x, int64_t y) { return arith::MulIOp::create(b, x, fn.index(y)); }
-  Value splat(float number) { return arith::ConstantOp::create(b, DenseElementsAttr::get(floats, number)); }
-  Value splatInt(int32_t number) { return arith::ConstantOp::create(b, DenseElementsAttr::get(ints, number)); }
-  /// 2^(23 - 4 p), to which a code at bit 4 p is added.
-  static float baseOf(int64_t place) { return std::ldexp(1.0f, static_cast<int>(23 - 4 * place)); }
-
-  Value wordPlace(const Columns &columns, Value word, int64_t vector);
-  Value wordsAt(const Columns &columns, Value word, int64_t vector);
-  Value placeOf(const Columns &columns, Value block, int64_t vector);
-  Value zerosAt(Value place);
-  BlockNumbers numbersOf(const Columns &columns, Value block);
-  Value codesAt(Value words, int64_t place, Value centre);
-  SmallVector<Value> addWord(const Columns &columns, Value word, int64_t count, const BlockNumbers &numbers,
-                             ArrayRef<Value> rows, ValueRange sums);
-  SmallVector<Value> addBlock(const Columns &columns, Value block, int64_t count, ArrayRef<Value> rows,
-                              ValueRange totals);
-  void addDigits(const Columns &all, int64_t from, Value block, Value row, int64_t height,
-                 MutableArrayRef<Value> totals);
-  using Codes = function_ref<void(Value element, int64_t vector, Value codes)>;
-  void forCodes(const Columns &columns, Value block, Value word, Codes use);
-  SmallVector<Value> addDots(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
-  void addPairsOfWord(const Columns &columns, Value block, Value word, ArrayRef<Value> rows,
-                      MutableArrayRef<Value> sums);
-  SmallVector<Value> addPairs(const Columns &columns, Value block, ArrayRef<Value> rows, ArrayRef<Value> sums);
-  void emitStream(const Columns &columns, Value row, int64_t height);
-  void streamRows(Value panelIndex);
-  void forRows(Value low, Value high, int64_t most, function_ref<void(Value, int64_t)> emitRows);
-  int64_t digitCount() { return areBytes(fn.spec.target()) ? 1 : DigitRows::countFor(fn.spec.target()); }
-  void writeStrip(Value panelIndex);
-  void emitTile(const RegisterTile &shape, Value panelIndex, int64_t first, Value row);
-  void tileRows(Value panelIndex);
-  void finishTile(ValueRange sums, Value row, int64_t height, const Columns &columns);
-  int64_t stripElements() const { return words() * kWordCodes * panel; }
-  int64_t workspaceBytes();
-
-  KernelFunction &fn;
-  ImplicitLocOpBuilder &b;
-  DimContext &dims;
-  int64_t lanes;
-  RegisterTile tile;  // of strips
-  int64_t fewVectors; // that few rows take at once
-  VectorType floats, ints;
-  Value wordsOf, strip, stripBase;
-  std::optional<DigitRows> digitRows; // where few rows are digits
-  Value firstRow, rowEnd;             // those of bytes whose digits are written
-};
-} // namespace
 
 Value BlockDotEmitter::wordPlace(const Columns &columns, Value word, int64_t vector) {
   Value line = add(mul(columns.panelIndex, words()), word);
@@ -327,117 +225,6 @@ SmallVector<Value> BlockDotEmitter::addBlock(const Columns &columns, Value block
   for (int64_t i = 0; i < tileSize; ++i)
     next.push_back(vector::FMAOp::create(b, sums[i], numbers.scales[i % columns.vectors], totals[i]));
   return next;
-}
-
-/// The codes of word `word` of block `block` as bytes, four elements of the block and one vector of columns at a time.
-void BlockDotEmitter::forCodes(const Columns &columns, Value block, Value word, Codes use) {
-  auto bytes = VectorType::get({4 * lanes}, b.getI8Type());
-  Value line = add(mul(block, this->block / kWordCodes), word);
-  SmallVector<Value> words;
-  for (int64_t j = 0; j < columns.vectors; ++j)
-    words.push_back(wordsAt(columns, line, j));
-  for (int64_t half : {0, 1}) {
-    Value element = add(mul(word, kWordCodes), fn.index(half * kHalfCodes));
-    for (auto [j, codes] : llvm::enumerate(words)) {
-      Value low = half ? arith::ShRUIOp::create(b, codes, splatInt(4)).getResult() : codes;
-      low = arith::AndIOp::create(b, low, splatInt(0x0F0F0F0F));
-      use(element, static_cast<int64_t>(j), vector::BitCastOp::create(b, bytes, low));
-    }
-  }
-}
-
-/// Adds the products of block `block` with the digits of `rows` to `sums` [row][vector][digit], four bytes at a time.
-SmallVector<Value> BlockDotEmitter::addDots(const Columns &columns, Value block, ArrayRef<Value> rows,
-                                            ArrayRef<Value> sums) {
-  return fn.loop(fn.index(0), fn.index(this->block / kWordCodes), 1, sums, [&](Value word, ValueRange carried) {
-    SmallVector<Value> next(carried);
-    forCodes(columns, block, word, [&](Value element, int64_t j, Value codes) {
-      for (auto [i, row] : llvm::enumerate(rows))
-        for (int64_t digit = 0; digit < digitCount(); ++digit) {
-          Value &sum = next[(static_cast<int64_t>(i) * columns.vectors + j) * digitCount() + digit];
-          sum = digitRows->addCodes(row, block, element, digit, codes, sum);
-        }
-    });
-    return next;
-  });
-}
-
-/// Adds the products of word `word` of block `block` with the digits of `rows`, two bytes at a time, to `sums`
-/// [row][vector][digit] of 16 bits.
-void BlockDotEmitter::addPairsOfWord(const Columns &columns, Value block, Value word, ArrayRef<Value> rows,
-                                     MutableArrayRef<Value> sums) {
-  Value line = add(mul(block, this->block / kWordCodes), word);
-  Value ahead = add(wordPlace(columns, line, 0), fn.index(kBytesAhead / 4));
-  memref::PrefetchOp::create(b, wordsOf, ahead, /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
-  forCodes(columns, block, word, [&](Value element, int64_t j, Value codes) {
-    for (auto [i, row] : llvm::enumerate(rows))
-      for (int64_t digit = 0; digit < digitCount(); ++digit) {
-        Value &sum = sums[(static_cast<int64_t>(i) * columns.vectors + j) * digitCount() + digit];
-        sum = add(sum, digitRows->pairsOf(row, block, element, digit, codes));
-      }
-  });
-}
-
-/// The same for the whole block, to `sums` [row][vector][sum of a block]: sums of 16 bits are added to them before
-/// these could overflow.
-SmallVector<Value> BlockDotEmitter::addPairs(const Columns &columns, Value block, ArrayRef<Value> rows,
-                                             ArrayRef<Value> sums) {
-  int64_t words = this->block / kWordCodes, atOnce = std::min(words, DigitRows::kPairSums / 2);
-  int64_t places = static_cast<int64_t>(rows.size()) * columns.vectors;
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({2 * lanes}, b.getI16Type())));
-  auto addWords = [&](Value low, ValueRange before) {
-    SmallVector<Value> pairs(places * digitCount(), zero), next;
-    // Of more sums without a loop LLVM would change the order, so that registers do not hold what is spread.
-    if (rows.size() == 1 && digitCount() == 1)
-      for (int64_t word = 0; word < atOnce; ++word)
-        addPairsOfWord(columns, block, add(low, fn.index(word)), rows, pairs);
-    else
-      pairs = fn.loop(fn.index(0), fn.index(atOnce), 1, pairs, [&](Value word, ValueRange carried) {
-        SmallVector<Value> added(carried);
-        addPairsOfWord(columns, block, add(low, word), rows, added);
-        return added;
-      });
-    SmallVector<Value> sums(before);
-    int64_t count = digitRows->sumCount();
-    for (int64_t at = 0; at < places; ++at)
-      llvm::append_range(next, digitRows->addPairs(ArrayRef(pairs).slice(at * digitCount(), digitCount()),
-                                                   ArrayRef(sums).slice(at * count, count)));
-    return next;
-  };
-  if (atOnce == words)
-    return addWords(fn.index(0), sums);
-  return fn.loop(fn.index(0), fn.index(words), atOnce, sums, addWords);
-}
-
-/// Adds the products of block `block`, of vectors of columns from vector `from` of them on, as many as registers hold,
-/// with the digits of `height` rows from `row` on to `totals` [row][vector of all columns].
-void BlockDotEmitter::addDigits(const Columns &all, int64_t from, Value block, Value row, int64_t height,
-                                MutableArrayRef<Value> totals) {
-  Columns columns{all.panelIndex, all.first + from, std::min(fewVectors, all.vectors - from)};
-  int64_t count = digitRows->sumCount();
-  SmallVector<Value> sums(height * columns.vectors * count), rows;
-  auto placeOfSum = [&](int64_t i, int64_t j) { return (i * columns.vectors + j) * count; };
-  Value place = firstRow ? arith::SubIOp::create(b, row, firstRow).getResult() : row;
-  for (int64_t i = 0; i < height; ++i)
-    rows.push_back(add(place, fn.index(i)));
-  for (int64_t j = 0; j < columns.vectors; ++j) {
-    Value zero = zeros ? zerosAt(placeOf(columns, block, j))
-                       : arith::ConstantOp::create(b, b.getI32IntegerAttr(kUsualZero)).getResult();
-    for (int64_t i = 0; i < height; ++i)
-      llvm::copy(digitRows->startOf(rows[i], block, zero, lanes), sums.begin() + placeOfSum(i, j));
-  }
-  sums = DigitRows::arePairs(fn.spec.target()) ? addPairs(columns, block, rows, sums)
-                                               : addDots(columns, block, rows, sums);
-  for (int64_t i = 0; i < height; ++i) {
-    Value factor = digitRows->factorOf(rows[i], block, lanes);
-    for (int64_t j = 0; j < columns.vectors; ++j) {
-      Value at = placeOf(columns, block, j);
-      Value scale = vector::LoadOp::create(b, floats, fn.input(scales), ValueRange{at});
-      Value sum = digitRows->join(ArrayRef(sums).slice(placeOfSum(i, j), count));
-      Value &total = totals[i * all.vectors + from + j];
-      total = vector::FMAOp::create(b, sum, arith::MulFOp::create(b, scale, factor), total);
-    }
-  }
 }
 
 /// `height` rows from `row` on times columns whose codes stream by.
