@@ -13,9 +13,10 @@
 //   more      the columns of a panel become a strip of floats in the workspace, which a register tile reads for all
 //             rows (MicroKernel.h); memory holds codes alone
 //
-// Few rows become digits of bytes where the target multiplies bytes (DigitRows.h): a mask makes four codes of each
-// column bytes, and products by four digits, or three where two bytes are multiplied at a time, take less time than the
-// codes from memory. Rows that are bytes already are one digit, however many they are, and no strip is made.
+// Few rows become digits of bytes where the target multiplies bytes (DigitRows.h, BlockDotDigits.cpp): a mask makes
+// four codes of each column bytes, and products by four digits, or three where two bytes are multiplied at a time, take
+// less time than the codes from memory. Rows that are bytes already are one digit, however many they are, and no strip
+// is made.
 //
 // Elsewhere and in strips a code becomes a float by no conversion. Where it lies in the mantissa, at bit 4 p of the
 // word's lower half, its bits with those of 2^(23 - 4 p) are that number plus the code; subtracting the number plus the

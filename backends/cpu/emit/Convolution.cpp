@@ -16,6 +16,8 @@
 // Panels that the second-level cache does not hold are walked in parts, rows of the filter or less: all tiles of a
 // chunk multiply one part before the next, and their sums wait in the workspace (FilterParts, SumPart).
 //
+// The chunks are here; tiles of pixels are in ConvolutionTiles.cpp.
+//
 // A third axis, the depth, is one more loop around that over kh: over the planes of the filter that lie inside.
 //
 //   chunk     one plane of one image, one group, a block of output rows, one tile of output channels
