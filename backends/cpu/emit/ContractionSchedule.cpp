@@ -77,12 +77,14 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
   // Of long panels, a block of k of one and of the next stay in the cache, but not of two and two.
   bool hasBlocks = product->blockSteps(spec) > 0;
-  RegisterTile tile =
-      form.isTiled()
-          ? chooseTileOfTiles(rows, vectors)
-          : chooseTile(
-                spec.target(), rows, vectors,
-                {.conflicting = conflicting, .parts = form.parts(), .staysNarrow = hasBlocks, .mayBeLower = true});
+  bool masked = !product->packed && (columns == ShapedType::kDynamic || columns % lanes != 0);
+  RegisterTile tile = form.isTiled() ? chooseTileOfTiles(rows, vectors)
+                                     : chooseTile(spec.target(), rows, vectors,
+                                                  {.conflicting = conflicting,
+                                                   .parts = form.parts(),
+                                                   .staysNarrow = hasBlocks,
+                                                   .mayBeLower = true,
+                                                   .readsColumns = !masked && canReadColumns(spec.target(), form)});
   if (int64_t widest = product->widest(spec, lanes))
     tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, conflicting, form.parts(),
                      product->packed ? kMostTileVectors : 0);

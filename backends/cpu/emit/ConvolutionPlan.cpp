@@ -239,9 +239,13 @@ bool ConvolutionForm::canSkip(const Target &target) const {
                                                  : shape.kernelW * borders <= mostBorderTaps;
   bool isSmall = std::max(shape.kernelH, shape.kernelW) <= mostTaps && hasFewRuns;
   bool walksRows = shape.kernelH > 1 || (shape.lowH <= 0 && shape.highH <= 0);
-  // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros.
+  // Pixels that share cache sets are copied further apart, unless many products of that would be with zeros, or those
+  // of a row find ways beside what passes of the filter, which nothing asks for in advance.
   constexpr double leastLive = .75;
-  bool conflicts = shape.pixelPitch * shape.strideW * widthOf(product.row) % 4096 == 0 && liveShare(shape) >= leastLive;
+  int64_t width = shape.outWidth.staticSize(), perPanel = panel / target.lanes(widthOf(product.sum));
+  bool findWays = width < target.l1Ways && heldVectors(target, product, width * perPanel, perPanel) < perPanel;
+  bool conflicts =
+      shape.pixelPitch * shape.strideW * widthOf(product.row) % 4096 == 0 && !findWays && liveShare(shape) >= leastLive;
   bool prefersCopy = conflicts || canShareLast(columnLanes(target));
   return isSmall && walksRows && groupIn >= ConvolutionShape::leastSkipped && (shape.kernelD > 1 || !prefersCopy);
 }
@@ -286,13 +290,15 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   int64_t highest = chooseTile(spec.target(), many, vectors, {.parts = parts, .sharesLast = shares}).rows;
   // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
   bool suffice = 4 * ways >= 3 * highest;
+  bool masked = form.inPlace && form.groupOut % lanes != 0;
   auto choose = [&](int64_t rows) {
     return chooseTile(spec.target(), rows, vectors,
                       {.conflicting = conflicting,
                        .parts = parts,
                        .sharesLast = shares,
                        .staysNarrow = suffice,
-                       .mayBeLower = !shares});
+                       .mayBeLower = !shares,
+                       .readsColumns = !masked && canReadColumns(spec.target(), form.product)});
   };
   RegisterTile tile = choose(outWidth);
   // Three vectors are one tile where that is faster than one of two and a narrow one.

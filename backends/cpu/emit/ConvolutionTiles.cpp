@@ -290,6 +290,7 @@ SmallVector<Value> ConvolutionEmitter::multiply(const PixelTile &at, int64_t low
   };
   if (static_cast<int64_t>(operands.aRows.size()) == at.high * at.wide)
     return addProducts(sums);
+  operands.otherSums = static_cast<int64_t>(sums.size() - places.size());
   SmallVector<Value> next(sums), some = llvm::map_to_vector(places, [&](int64_t place) { return Value(sums[place]); });
   for (auto [place, sum] : llvm::zip(places, addProducts(some)))
     next[place] = sum;

@@ -16,8 +16,19 @@ static int64_t leastCost(int64_t equal, int64_t lower) {
   return std::min(equal * unit, lower * (unit + 1));
 }
 
+bool sinter::cpu::canReadColumns(const Target &target, const ProductForm &form) {
+  constexpr int64_t fewRegisters = 16; // more hold tiles that need no more than one load for each vector of b
+  return target.hasFma && target.vectorRegisters <= fewRegisters && form.step == ProductForm::Step::fused &&
+         isFloat(form.sum);
+}
+
+int64_t sinter::cpu::heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors) {
+  int64_t left = target.vectorRegisters - 1 - sums; // one holds what is broadcast
+  return canReadColumns(target, form) && left > 0 ? std::min(left, vectors) : vectors;
+}
+
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
-  auto [conflicting, parts, sharesLast, staysNarrow, mayBeLower] = limits;
+  auto [conflicting, parts, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
   // it.
   int64_t registers = target.vectorRegisters - 1;
@@ -47,7 +58,8 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     most = std::min(most, target.l1Ways);
   if (rows == ShapedType::kDynamic)
     return {std::min<int64_t>(most, 12), width};
-  if (rows <= most)
+  bool holdsOne = readsColumns && !sharesLast && rows * width <= target.vectorRegisters - 2;
+  if (rows <= most || holdsOne)
     return {std::max<int64_t>(rows, 1), width};
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
   // costs the row of b once more per row.
@@ -133,11 +145,30 @@ void sinter::cpu::prefetchAhead(KernelFunction &fn, const ProductForm &form, Val
                                /*isDataCache=*/true);
 }
 
+static int64_t heldOf(const Target &target, const MicroOperands &operands) {
+  int64_t own = operands.ownVectors(), sums = static_cast<int64_t>(operands.aRows.size()) * own + operands.otherSums;
+  bool isMasked = llvm::any_of(operands.bMasks, [](Value mask) { return mask != nullptr; });
+  return isMasked || operands.sharesLast ? own : heldVectors(target, operands.form, sums, own);
+}
+
+/// A vector of `buffer` that no other load stands for: registers are too few for it, and it becomes the operand in
+/// memory of the one instruction that takes it.
+static Value loadAgain(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value at) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto wide = [&](Value index) { return arith::IndexCastOp::create(b, b.getI64Type(), index).getResult(); };
+  Value base =
+      LLVM::IntToPtrOp::create(b, pointer, wide(memref::ExtractAlignedPointerAsIndexOp::create(b, buffer).getResult()));
+  Type element = type.getElementType();
+  Value from = LLVM::GEPOp::create(b, pointer, element, base, ArrayRef<LLVM::GEPArg>{wide(at)});
+  return LLVM::LoadOp::create(b, type, from, /*alignment=*/element.getIntOrFloatBitWidth() / 8, /*isVolatile=*/true);
+}
+
 SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                 VectorType vectorType, Value low, Value high, ValueRange accumulators) {
   ImplicitLocOpBuilder &b = fn.b;
   const ProductForm &form = operands.form;
   int64_t own = operands.ownVectors(), rows = operands.aRows.size(), half = vectorType.getNumElements() / 2;
+  int64_t held = heldOf(fn.spec.target(), operands);
   SmallVector<int64_t> twice, halves; // lanes of one half vector, and of the halves of two vectors
   for (int64_t lane = 0; lane < 2 * half; ++lane) {
     twice.push_back(lane % half);
@@ -156,6 +187,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     Value bOffset = mul(k, operands.bStride);
     Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
     SmallVector<SmallVector<Value>> bRow;
+    SmallVector<Value> places;
     auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
     int64_t bytes = bType.getNumElements() * widthOf(form.column);
     for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
@@ -168,14 +200,15 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       } else if (mask) {
         Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bType));
         loaded = vector::MaskedLoadOp::create(b, bType, operands.b, ValueRange{at}, mask, zero);
-      } else {
+      } else if (static_cast<int64_t>(j) < held) {
         loaded = vector::LoadOp::create(b, bType, operands.b, ValueRange{at});
       }
-      bRow.push_back(partsOf(b, form, loaded));
-      // The first vector of a line asks for it.
+      places.push_back(at);
+      bRow.push_back(loaded ? partsOf(b, form, loaded) : SmallVector<Value>());
+      // The first vector of a line asks for it, unless loads are what the step waits for.
       int64_t line = fn.spec.target().cacheLineBytes;
       int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
-      if (operands.prefetchRows && static_cast<int64_t>(j) * bytes % apart == 0) {
+      if (operands.prefetchRows && held == own && static_cast<int64_t>(j) * bytes % apart == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
                                    /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
@@ -193,8 +226,10 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       Value before; // the row before the one at hand, where two share accumulators
       for (auto [i, row] : llvm::enumerate(operands.aRows)) {
         Value spread = spreadOf(b, form, operands.a, add(row, aOffset), part, vectorType.getNumElements());
-        for (int64_t j = 0; j < own; ++j)
-          sums[i * own + j] = multiplyAdd(b, form, spread, bRow[j][part], sums[i * own + j]);
+        for (int64_t j = 0; j < own; ++j) {
+          Value column = j < held ? bRow[j][part] : loadAgain(b, bType, operands.b, places[j]);
+          sums[i * own + j] = multiplyAdd(b, form, spread, column, sums[i * own + j]);
+        }
         if (operands.sharesLast && i % 2) {
           Value &sum = sums[rows * own + i / 2];
           sum = multiplyAdd(b, form, vector::ShuffleOp::create(b, before, spread, halves), bRow[own][part], sum);

@@ -4,7 +4,9 @@
 // step of k a broadcast of each row's scalar (or word) and one FMA (or dot product) per accumulator (ProductForm.h).
 //
 // What matters, measured: per row one scalar load and broadcast, then its FMAs (the other order spills); k is not
-// unrolled; no more than registers - vectors - 1 accumulators.
+// unrolled; no more than registers - vectors - 1 accumulators. Seven rows by two vectors of 16 registers are two too
+// many for that: their multiply-adds read the second vector from memory (heldVectors), .9 of the peak where tiles of
+// four rows would compute eight.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_MICROKERNEL_H
 #define SINTER_BACKENDS_CPU_EMIT_MICROKERNEL_H
@@ -31,11 +33,19 @@ struct TileLimits {
   /// Rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: at most as many rows as the
   /// cache has ways.
   bool conflicting = false;
-  int64_t parts = 1;        // vectors of b in registers for each one that is loaded
-  bool sharesLast = false;  // two rows will share accumulators of the last vector (MicroOperands)
-  bool staysNarrow = false; // no wider tile makes up for rows that are few because they conflict
-  bool mayBeLower = false;  // the last tiles may be (lowerTiles)
+  int64_t parts = 1;         // vectors of b in registers for each one that is loaded
+  bool sharesLast = false;   // two rows will share accumulators of the last vector (MicroOperands)
+  bool staysNarrow = false;  // no wider tile makes up for rows that are few because they conflict
+  bool mayBeLower = false;   // the last tiles may be (lowerTiles)
+  bool readsColumns = false; // multiply-adds may take vectors of b from memory (canReadColumns)
 };
+
+/// Whether multiply-adds of this form have an operand in memory that is as b lies there.
+bool canReadColumns(const Target &target, const ProductForm &form);
+
+/// How many of `vectors` of b a step beside `sums` live accumulators keeps in registers: all, unless its multiply-adds
+/// can read others from memory and registers are too few. `vectors` where not even one would fit.
+int64_t heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors);
 
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
 /// tile may have fewer.
@@ -66,6 +76,7 @@ struct MicroOperands {
   bool prefetchesIntoL2 = false;           // rather than L1, and one line of kPrefetchedBytes rather than each
   mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
+  int64_t otherSums = 0;                   // accumulators that are live, too
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 
   /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory, which hardware
