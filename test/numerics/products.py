@@ -44,6 +44,10 @@ APART = [(1, 16, 16, 64, 32, 3, 1, 12, 12, 12, 1), (1, 9, 30, 24, 32, 3, 1, 4, 4
 LOWER = [(1, 6, 28, 16, 32, 3, 1, 1, 1, 1, 1), (1, 3, 56, 8, 40, 3, 1, 1, 1, 1, 1), (1, 7, 7, 64, 32, 1, 1, 0, 0, 1, 1), (2, 9, 45, 24, 64, 5, 2, 2, 2, 1, 1), (1, 4, 14, 700, 24, 3, 1, 1, 1, 1, 1),
          (1, 5, 40, 12, 48, 3, 1, 0, 0, 2, 1)]
 LOWER_SIZES = [(28, 64, 48), (128, 40, 64), (44, 700, 32), (10, 9, 24), (100, 33, 17)]
+# Seven pixels or rows, and three by four vectors, whose multiply-adds read vectors of columns from memory where registers are sixteen: borders, strides, pixels 4 KiB
+# apart, sums that go by blocks and by parts of the filter, odd numbers of vectors.
+SEVEN = [(1, 7, 7, 64, 32, 3, 1, 1, 1, 1, 1), (2, 14, 14, 512, 48, 3, 2, 1, 1, 1, 1), (1, 5, 7, 600, 72, 3, 1, 1, 1, 1, 1), (1, 14, 14, 40, 128, 1, 2, 0, 0, 1, 1), (1, 7, 9, 24, 64, 3, 1, 0, 0, 1, 2)]
+SEVEN_SIZES = [(7, 40, 64), (7, 1100, 40), (3, 65, 96), (3, 1030, 32), (7, 33, 17)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1), (57, 130, 2), (40, 33, 3)]
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "x86-64-v4,+avx512bf16", "native"]
 
@@ -164,8 +168,8 @@ def main():
     for kinds in CONVOLUTIONS:
         for sizes in WINDOWS:
             cases.append(ConvolutionCase(len(cases), kinds, sizes))
-    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART + LOWER for kind in ("f32", "f64"))]
-    halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 7 * i % 32) for i, sizes in enumerate(LOWER_SIZES + LOWER_SIZES[::-1])]
+    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES + APART + LOWER + SEVEN for kind in ("f32", "f64"))]
+    halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 7 * i % 32) for i, sizes in enumerate(LOWER_SIZES + LOWER_SIZES[::-1] + SEVEN_SIZES + SEVEN_SIZES[::-1])]
     # Rows that lie along memory, by columns that are packed: the rows alone are turned.
     halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 5 + 16 * i) for i, sizes in enumerate([(515, 77, 300), (1024, 130, 257)])]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
