@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <functional>
@@ -26,7 +27,8 @@ LLD_HAS_DRIVER(elf)
 using namespace sinter;
 using llvm::StringRef;
 
-/// Removes folders of temporary files that processes that are no more have left: "sinter-PID-...".
+/// Removes folders of temporary files that processes that are no more have left: "sinter-PID-...". A process of another
+/// container that shares the folder of temporary files is no more by its number, so that they stay for a day.
 static void sweepFolders(StringRef root) {
   std::error_code error;
   for (llvm::sys::fs::directory_iterator entry(root, error, /*follow_symlinks=*/false), end; !error && entry != end;
@@ -36,7 +38,7 @@ static void sweepFolders(StringRef root) {
     struct stat info;
     if (rest.consume_front("sinter-") && !rest.consumeInteger(10, process) && process > 0 && rest.starts_with("-") &&
         kill(process, 0) != 0 && errno == ESRCH && lstat(entry->path().c_str(), &info) == 0 &&
-        info.st_uid == geteuid() && S_ISDIR(info.st_mode))
+        info.st_uid == geteuid() && S_ISDIR(info.st_mode) && time(nullptr) - info.st_mtime > 24 * 60 * 60)
       llvm::sys::fs::remove_directories(entry->path());
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/KernelCache.h"
+#include "backends/cpu/CacheFiles.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,7 +15,6 @@
 #include "llvm/Support/SHA256.h"
 #include "llvm/TargetParser/Host.h"
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -29,12 +29,6 @@ namespace fs = llvm::sys::fs;
 
 constexpr StringRef kMagic = "sinter-kernel 1\n";
 constexpr StringRef kSuffix = ".kernel";
-constexpr size_t kDigest = 32;
-
-static std::array<uint8_t, kDigest> digest(StringRef bytes) {
-  return llvm::SHA256::hash({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
-}
-
 static std::string reason() { return std::strerror(errno); }
 
 const std::string &cpu::buildOfCode() {
@@ -99,9 +93,7 @@ std::string KernelCache::problem() {
   return firstProblem;
 }
 
-std::string KernelCache::pathOf(StringRef key) const {
-  return folder + "/" + llvm::toHex(digest(key), /*LowerCase=*/true) + kSuffix.str();
-}
+std::string KernelCache::pathOf(StringRef key) const { return folder + "/" + cacheFileName(key, kSuffix); }
 
 /// The whole file, or why there is none.
 static std::optional<std::string> readWhole(const std::string &path, int &error) {
@@ -129,9 +121,9 @@ static std::optional<std::string> readWhole(const std::string &path, int &error)
 }
 
 /// What stands behind the magic: the digest of the key and the object.
-static std::array<uint8_t, kDigest> digestOf(StringRef key, StringRef object) {
+static std::array<uint8_t, kDigestBytes> sumOf(StringRef key, StringRef object) {
   llvm::SHA256 hash;
-  hash.update(digest(key));
+  hash.update(digestOf(key));
   hash.update(object);
   return hash.final();
 }
@@ -148,11 +140,11 @@ std::optional<std::string> KernelCache::find(StringRef key) {
     return std::nullopt;
   }
   StringRef rest = *bytes;
-  if (!rest.consume_front(kMagic) || rest.size() < kDigest)
+  if (!rest.consume_front(kMagic) || rest.size() < kDigestBytes)
     return std::nullopt; // another version's, or cut off: it is replaced
-  StringRef object = rest.drop_front(kDigest);
-  std::array<uint8_t, kDigest> expected = digestOf(key, object);
-  if (std::memcmp(rest.data(), expected.data(), kDigest) != 0)
+  StringRef object = rest.drop_front(kDigestBytes);
+  std::array<uint8_t, kDigestBytes> expected = sumOf(key, object);
+  if (std::memcmp(rest.data(), expected.data(), kDigestBytes) != 0)
     return std::nullopt;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0); // used now; a folder that is read only keeps its times
   ++numHits;
@@ -167,7 +159,7 @@ void KernelCache::store(StringRef key, StringRef object) {
   int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0)
     return complain("cannot write to '" + folder + "': " + reason());
-  std::array<uint8_t, kDigest> sum = digestOf(key, object);
+  std::array<uint8_t, kDigestBytes> sum = sumOf(key, object);
   std::string bytes = kMagic.str() + std::string(sum.begin(), sum.end()) + object.str();
   size_t have = 0;
   while (have < bytes.size()) {
@@ -197,36 +189,8 @@ void KernelCache::store(StringRef key, StringRef object) {
 }
 
 void KernelCache::sweep() {
-  if (!stored)
-    return;
-  struct File {
-    std::string path;
-    int64_t bytes;
-    llvm::sys::TimePoint<> used;
-  };
-  std::vector<File> files;
-  int64_t total = 0;
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; it != end && !code; it.increment(code)) {
-    fs::file_status status;
-    if (fs::status(it->path(), status, /*follow=*/false) || status.type() != fs::file_type::regular_file)
-      continue;
-    StringRef path = it->path();
-    auto age = std::chrono::system_clock::now() - status.getLastModificationTime();
-    if (path.ends_with(".tmp") && path.contains(kSuffix) && age > std::chrono::hours(1))
-      fs::remove(path);
-    if (!path.ends_with(kSuffix))
-      continue;
-    files.push_back({path.str(), static_cast<int64_t>(status.getSize()), status.getLastModificationTime()});
-    total += files.back().bytes;
-  }
-  llvm::sort(files, [](const File &a, const File &b) { return a.used < b.used; });
-  for (const File &file : files) {
-    if (total <= maxBytes)
-      break;
-    if (!fs::remove(file.path))
-      total -= file.bytes;
-  }
+  if (stored)
+    trimCacheFolder(folder, kSuffix, maxBytes);
 }
 
 //===- names -----------------------------------------------------------------------------------------===//

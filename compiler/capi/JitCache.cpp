@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/capi/JitCache.h"
+#include "backends/cpu/CacheFiles.h"
 #include "compiler/Link.h"
 #include "compiler/capi/Public.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -8,7 +9,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
 #include <atomic>
 #include <chrono>
 #include <dlfcn.h>
@@ -44,10 +44,6 @@ static const std::string &buildOfCompiler() {
   return build;
 }
 
-static std::string hexDigest(ArrayRef<uint8_t> bytes) {
-  return llvm::toHex(llvm::SHA256::hash(bytes), /*LowerCase=*/true);
-}
-
 std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<schedule::Target> targets) {
   std::string key;
   llvm::raw_string_ostream os(key);
@@ -68,7 +64,8 @@ std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<sched
     op->getAttrDictionary().walk([&](DenseResourceElementsAttr attr) {
       if (AsmResourceBlob *blob = attr.getRawHandle().getBlob(); blob && seen.insert(attr).second)
         os << attr.getRawHandle().getKey() << ' '
-           << hexDigest({reinterpret_cast<const uint8_t *>(blob->getData().data()), blob->getData().size()}) << '\n';
+           << cpu::hexDigestOf({reinterpret_cast<const uint8_t *>(blob->getData().data()), blob->getData().size()})
+           << '\n';
     });
   });
   return key;
@@ -214,40 +211,6 @@ static bool isOf(const std::string &path, const std::string &key) {
   return same;
 }
 
-/// Removes the least recently used files until the folder holds at most `maxBytes`, and what broken-off writes left.
-static void evict(const std::string &folder, int64_t maxBytes, StringRef keep) {
-  struct File {
-    std::string path;
-    int64_t bytes;
-    llvm::sys::TimePoint<> used;
-  };
-  std::vector<File> files;
-  int64_t total = 0;
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; it != end && !code; it.increment(code)) {
-    fs::file_status status;
-    if (fs::status(it->path(), status, /*follow=*/false) || status.type() != fs::file_type::regular_file)
-      continue;
-    auto age = std::chrono::system_clock::now() - status.getLastModificationTime();
-    if (!StringRef(it->path()).ends_with(".smod")) {
-      if (age > std::chrono::hours(1))
-        fs::remove(it->path());
-      continue;
-    }
-    files.push_back({it->path(), static_cast<int64_t>(status.getSize()), status.getLastModificationTime()});
-    total += files.back().bytes;
-  }
-  llvm::sort(files, [](const File &a, const File &b) { return a.used < b.used; });
-  for (const File &file : files) {
-    if (total <= maxBytes)
-      break;
-    if (file.path == keep || fs::remove(file.path))
-      continue;
-    total -= file.bytes;
-    ++modules().evicted;
-  }
-}
-
 //===- both ------------------------------------------------------------------------------------------===//
 
 sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOptions &options,
@@ -269,7 +232,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   if (options.disk) {
     if (sinter_status_code status = openFolder(options, folder))
       return status;
-    path = folder + "/" + hexDigest({reinterpret_cast<const uint8_t *>(key.data()), key.size()}) + ".smod";
+    path = folder + "/" + cpu::cacheFileName(key, ".smod");
     if (fs::exists(path)) {
       if (isOf(path, key) && sinter_module_open(path.c_str(), &open, module) == SINTER_OK) {
         ++kept.diskHits;
@@ -299,7 +262,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   kept.compileNs +=
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
   if (options.disk)
-    evict(folder, options.maxBytes, path);
+    kept.evicted += cpu::trimCacheFolder(folder, ".smod", options.maxBytes, path);
   if (options.memory)
     kept.add(loaded, *module);
   return SINTER_OK;

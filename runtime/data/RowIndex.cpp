@@ -68,6 +68,25 @@ void RowStore::writeIndex(const std::string &path, int64_t mark) {
   output.finish();
 }
 
+/// Indexes of a store whose description is gone. Other files of these names are somebody else's.
+void RowStore::dropLeftIndexes() const {
+  for (const std::string &path : {indexPath(), stagedPath()}) {
+    if (access(path.c_str(), F_OK) != 0)
+      continue;
+    IndexHeader header, own;
+    File file(path);
+    if (file.size() < static_cast<int64_t>(sizeof header.magic))
+      std::memset(header.magic, 0, sizeof header.magic);
+    else
+      file.readAt(0, header.magic, sizeof header.magic);
+    if (std::memcmp(header.magic, own.magic, sizeof own.magic) != 0)
+      throw Error(SINTER_INVALID_ARGUMENT,
+                  "is there and no index of rows, and a new row store would write over it; remove it first", {path});
+    if (unlink(path.c_str()) != 0)
+      failAt(path, "cannot be removed");
+  }
+}
+
 void RowStore::readIndex(const std::string &path) {
   auto require = [&](bool holds, const std::string &message) {
     if (!holds)

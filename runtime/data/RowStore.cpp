@@ -93,8 +93,7 @@ RowStore::RowStore(const std::string &folder, RowStoreOptions options) : folder(
     throw Error(SINTER_INVALID_ARGUMENT, "the folder holds a row store already", {folder});
   places = RowPlaces(settings.rows);
   changed.resize(static_cast<size_t>((settings.rows + 63) / 64));
-  for (const char *left : {"/index", "/index.next"}) // of a store whose description is gone
-    unlink((folder + left).c_str());
+  dropLeftIndexes();
   openFiles(true);
   perSegment = recordsOfSegment(settings.rows, bytes);
   describe();
@@ -157,6 +156,10 @@ void RowStore::openFiles(bool create) {
   }
   for (int64_t shard = 0; shard < settings.shards; ++shard) {
     std::string path = pathOf(shard);
+    struct stat there;
+    if (create && stat(path.c_str(), &there) == 0 && there.st_size > 0)
+      throw Error(SINTER_INVALID_ARGUMENT, "is there, and a new row store would write over it; remove it first",
+                  {path});
     int file =
         ::open(path.c_str(), (mayWrite ? O_RDWR : O_RDONLY) | O_CLOEXEC | (create ? O_CREAT | O_TRUNC : 0), 0666);
     if (file < 0)

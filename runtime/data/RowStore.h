@@ -179,6 +179,7 @@ private:
   void dropStaged();
   void goBack();
   std::string indexPath() const { return folder + "/index"; }
+  void dropLeftIndexes() const;
   std::string stagedPath() const { return folder + "/index.next"; }
   std::string pathOf(int64_t segment) const;
   int64_t offsetOf(int64_t segment) const { return segment / settings.shards * segmentBytes(); }

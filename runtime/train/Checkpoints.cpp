@@ -112,14 +112,21 @@ void Checkpoints::write(std::span<sinter_session *const> sessions, const Positio
   }
 }
 
+/// Whether a name is one of rowsBeside's, of whatever step.
+static bool isRowsOfBest(const std::string &name) {
+  long long step;
+  int end = 0;
+  return std::sscanf(name.c_str(), "best-%12lld-%n", &step, &end) == 1 && end == sizeof "best-000000000000-" - 1 &&
+         name.ends_with(".safetensors");
+}
+
 void Checkpoints::writeBest(std::span<sinter_session *const> sessions, const Position &position) const {
   writeFile((fs::path(folder) / "best.safetensors").string(), sessions, position);
   std::string rows = rowsOfBest(position.step, "");
   std::vector<fs::path> old;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (std::string path = at->path().string();
-        at->path().filename().string().starts_with("best-") && !path.starts_with(rows))
+    if (std::string path = at->path().string(); isRowsOfBest(at->path().filename().string()) && !path.starts_with(rows))
       old.push_back(at->path());
   for (const fs::path &path : old)
     fs::remove(path, error);

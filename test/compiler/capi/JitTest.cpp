@@ -202,6 +202,30 @@ TEST(Jit, KeepsTheFolderBelowItsCap) {
   EXPECT_EQ(report().disk_evicted, before.disk_evicted + 1);
 }
 
+TEST(Jit, LeavesFilesOfOthersInItsFolder) {
+  Folder folder;
+  fs::create_directories(folder.path);
+  fs::permissions(folder.path, fs::perms::owner_all);
+  std::string digest(64, 'a'), upper(64, 'A');
+  std::vector<std::string> others = {"letter.txt",    "mine.smod",     digest,
+                                     digest + ".txt", upper + ".smod", "a.smod.1-0.tmp"};
+  auto put = [&](const std::string &name) {
+    std::ofstream(folder.path / name) << "words";
+    fs::last_write_time(folder.path / name, fs::file_time_type::clock::now() - std::chrono::hours(50));
+  };
+  for (const std::string &name : others)
+    put(name);
+  put(digest + ".smod.12-0.tmp"); // of a write that was broken off
+  put(digest + ".smod");
+  sinter_compile_options options = folder.options();
+  options.cache_bytes = 1;
+  EXPECT_EQ(Scaled(2).run(options), 6);
+  for (const std::string &name : others)
+    EXPECT_TRUE(fs::exists(folder.path / name)) << name;
+  EXPECT_FALSE(fs::exists(folder.path / (digest + ".smod.12-0.tmp")));
+  EXPECT_FALSE(fs::exists(folder.path / (digest + ".smod")));
+}
+
 TEST(Jit, RequiresAFolderOfTheUserAlone) {
   Folder folder;
   fs::create_directories(folder.path);

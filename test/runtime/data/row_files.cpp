@@ -211,4 +211,23 @@ TEST_F(DamagedRowFiles, ofOtherTablesAreNamed) {
             "'" + path("reader") + "': rows of a store that is open for reading cannot be restored");
 }
 
+TEST_F(RowFiles, newStoresLeaveFilesOfOthers) {
+  for (std::string name : {"index", "index.next", "0.rows"}) {
+    fs::create_directories(path("store"));
+    std::ofstream(path("store/" + name)) << "words of somebody else";
+    std::string what = name == "0.rows" ? "is there, and" : "is there and no index of rows, and";
+    EXPECT_EQ(messageOf([&] { RowStore store(path("store"), options()); }),
+              "'" + path("store/" + name) + "': " + what + " a new row store would write over it; remove it first");
+    EXPECT_EQ(fs::file_size(path("store/" + name)), 22u);
+    fs::remove_all(path("store"));
+  }
+  { // the index of a store whose description is gone is nobody's
+    RowStore store(path("store"), options());
+    store.flush();
+  }
+  fs::remove(path("store/rows.json"));
+  RowStore again(path("store"), options());
+  EXPECT_FALSE(fs::exists(path("store/index")));
+}
+
 } // namespace

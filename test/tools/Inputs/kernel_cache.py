@@ -146,6 +146,17 @@ left = [os.path.basename(path) for path in files()]
 assert f"{2:064x}.kernel" in left and f"{1:064x}.kernel" not in left and f"{0:064x}.kernel" not in left, left
 assert len(left) == units + 1, left
 
+# What others have put there stays.
+for name in ("notes.kernel", "letter.txt", "notes.kernel.1.0.tmp"):
+    with open(f"kernels/{name}", "wb") as f:
+        f.write(bytes(2 << 20))
+    os.utime(f"kernels/{name}", (1, 1))
+os.remove([path for path in files() if os.path.getsize(path) < 600 << 10][0])
+assert compile_to("m.smod", CACHE, "--kernel-cache-size=1")[0] == plain
+for name in ("notes.kernel", "letter.txt", "notes.kernel.1.0.tmp"):
+    assert os.path.exists(f"kernels/{name}"), name
+    os.remove(f"kernels/{name}")
+
 # A training step.
 STEP = ["train-step", TRAINED, "--loss", "mse", "--optimizer", "sgd:lr=0.1", "-o", "step.smod", "--target=x86-64-v3"]
 modules = []
