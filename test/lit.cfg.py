@@ -81,6 +81,8 @@ if os.path.isdir("/usr/share/libonnx-testdata/data"):
 for name in ("espeak-ng", "gcc", "qemu-x86_64", "qemu-aarch64"):
     if shutil.which(name):
         config.available_features.add(name)
+if os.path.exists("/usr/share/i18n/locales/de_DE") and shutil.which("localedef"):  # locales
+    config.available_features.add("locale-sources")
 if os.path.exists("/usr/aarch64-linux-gnu/lib/Scrt1.o"):  # libc6-dev-arm64-cross
     config.available_features.add("aarch64-libc")
 if config.sanitize:

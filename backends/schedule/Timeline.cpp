@@ -4,6 +4,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "runtime/decimal.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -237,6 +238,7 @@ std::string Timeline::trace() const {
   std::lock_guard<std::mutex> guard(impl->lock);
   std::string text;
   llvm::raw_string_ostream os(text);
+  PlainNumbers plain;
   llvm::json::OStream json(os);
   auto micros = [](int64_t time) { return static_cast<double>(time) / 1000; };
   json.object([&] {

@@ -10,6 +10,7 @@
 #include "Apply.h"
 #include "There.h"
 #include "axes.hpp"
+#include "runtime/decimal.h"
 
 #include <algorithm>
 #include <array>
@@ -171,12 +172,7 @@ public:
   static std::string text(const Tensor &number) {
     if (number.traced())
       return dtype_name(number.dtype());
-    char digits[32];
-    if (is_float(number.dtype()))
-      std::snprintf(digits, sizeof digits, "%g", number.item<double>());
-    else
-      std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(number.item<int64_t>()));
-    return digits;
+    return is_float(number.dtype()) ? decimal(number.item<double>()) : std::to_string(number.item<int64_t>());
   }
   /// A tensor that is used on its own: a literal gets its C++ type for good.
   Tensor strong(const Tensor &tensor) {

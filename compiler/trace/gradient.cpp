@@ -4,6 +4,7 @@
 #include "Apply.h"
 #include "Frames.h"
 #include "ops_create.hpp"
+#include "runtime/decimal.h"
 #include <numeric>
 
 namespace sinter::inline SINTER_HOST {
@@ -364,6 +365,7 @@ void checkGraph(const Graph &graph, AnyTree args, const GradientCheckOptions &op
 } // namespace detail
 
 std::string GradientCheck::str() const {
+  PlainNumbers plain;
   char text[160];
   std::snprintf(text, sizeof text, "%.1e along a direction, %.1e of forward against reverse mode", direction,
                 transpose);

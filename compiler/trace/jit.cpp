@@ -5,6 +5,7 @@
 #include "Functions.h"
 #include "JitSignature.h"
 #include "Walks.h"
+#include "runtime/decimal.h"
 #include <chrono>
 
 namespace sinter::inline SINTER_HOST {
@@ -531,6 +532,7 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
 } // namespace detail
 
 std::string Profile::str() const {
+  PlainNumbers plain;
   char line[256];
   std::snprintf(line, sizeof line, "%lld calls, %.6f s\n", static_cast<long long>(calls), seconds);
   std::string text = line;

@@ -5,6 +5,7 @@
 #include "TensorNumber.h"
 #include "compiler/train/Losses.h"
 #include "ops_linalg.hpp"
+#include "runtime/decimal.h"
 #include "scan.hpp"
 
 namespace sinter::inline SINTER_HOST {
@@ -62,12 +63,6 @@ static void mustFit(Build &b, const char *what, const Tensor &tensor, const Tens
     b.fail(std::string(what) + " that broadcasts to " + like.type().str() + ", got " + tensor.type().str());
 }
 
-static std::string text(double number) {
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%g", number);
-  return digits;
-}
-
 /// A loss of elements: `formula(x, target)`, of one type.
 template <class Formula>
 static Tensor elements(Build &b, const char *name, const Tensor &prediction, const Tensor &target, Reduction reduction,
@@ -102,14 +97,14 @@ Tensor l1_loss(const Operand &prediction, const Tensor &target, Reduction reduct
 Tensor huber_loss(const Operand &prediction, const Tensor &target, double delta, Reduction reduction) {
   detail::Build b("huber_loss", prediction.where);
   if (!(delta > 0))
-    return b.fail("delta above 0, got " + detail::text(delta));
+    return b.fail("delta above 0, got " + decimal(delta));
   return elements(b, "huber_loss", prediction.tensor, target, reduction,
                   [&](auto x, auto t) { return formulas::huberLoss(x, t, delta); });
 }
 Tensor smooth_l1_loss(const Operand &prediction, const Tensor &target, double beta, Reduction reduction) {
   detail::Build b("smooth_l1_loss", prediction.where);
   if (!(beta >= 0))
-    return b.fail("beta of 0 or more, got " + detail::text(beta));
+    return b.fail("beta of 0 or more, got " + decimal(beta));
   return elements(b, "smooth_l1_loss", prediction.tensor, target, reduction,
                   [&](auto x, auto t) { return formulas::smoothAbsoluteLoss(x, t, beta); });
 }
@@ -189,7 +184,7 @@ static Tensor ofClasses(Build &b, const Tensor &given, const Tensor &labels, con
     b.fail("a weight for each class of type " + std::string(dtype_name(logarithms.dtype())) + ", got " +
            weight.type().str());
   if (!b.failed() && options.smoothing != 0 && !(options.smoothing > 0 && options.smoothing < 1))
-    b.fail("smoothing from 0 to below 1, got " + std::to_string(options.smoothing));
+    b.fail("smoothing from 0 to below 1, got " + decimal(options.smoothing));
   if (b.failed())
     return b.error();
   int along = b.axis(options.axis, logarithms.rank());
@@ -268,7 +263,7 @@ Tensor info_nce(const Operand &queries, const Tensor &keys, double temperature, 
        (rows.known_dim(0) >= 0 && others.known_dim(0) >= 0 && others.known_dim(0) < rows.known_dim(0))))
     b.fail("queries [N, D] and keys [N or more, D], got " + rows.type().str() + " and " + others.type().str());
   if (!b.failed() && !(temperature > 0))
-    b.fail("a temperature above 0, got " + detail::text(temperature));
+    b.fail("a temperature above 0, got " + decimal(temperature));
   if (b.failed())
     return b.error();
   auto unit = [](const Tensor &v) { return divide(v, maximum(sqrt(sum(multiply(v, v), -1, true)), 1e-12)); };

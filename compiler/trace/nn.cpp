@@ -5,6 +5,7 @@
 #include "There.h"
 #include "gradient.hpp"
 #include "ops.hpp"
+#include "runtime/decimal.h"
 #include <algorithm>
 #include <cmath>
 
@@ -358,7 +359,7 @@ EmbeddingBag embedding_bag(const Key &key, int64_t count, int64_t width, Bag com
 
 Tensor Dropout::operator()(const Operand &x, Mode &mode) const {
   if (mode.training && !(rate >= 0 && rate < 1))
-    return detail::fail(x.where, "dropout requires a rate in [0, 1), got " + std::to_string(rate));
+    return detail::fail(x.where, "dropout requires a rate in [0, 1), got " + decimal(rate));
   return mode.training && rate > 0 ? dropout(mode.next(x.where), x, rate) : x.tensor;
 }
 

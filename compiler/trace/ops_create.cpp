@@ -2,6 +2,7 @@
 
 #include "ops_create.hpp"
 #include "Build.h"
+#include "runtime/decimal.h"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -63,7 +64,7 @@ Tensor arange(double start, double stop, double step, DType dtype, Where where) 
   detail::Build b("arange", where);
   double count = (stop - start) / step;
   if (!(step != 0) || !(count < 1e15))
-    return b.fail("a step other than 0 that reaches the end, got " + std::to_string(step));
+    return b.fail("a step other than 0 that reaches the end, got " + decimal(step));
   auto whole = int64_t(count);
   int64_t number = count <= 0 ? 0 : whole + (double(whole) < count);
   Tensor steps = iota({number}, 0, dtype, where);

@@ -6,6 +6,7 @@
 #include "TensorNumber.h"
 #include "Walks.h"
 #include "compiler/train/Formulas.h"
+#include "runtime/decimal.h"
 
 namespace sinter::inline SINTER_HOST {
 namespace optim {
@@ -70,21 +71,16 @@ Optimizer Optimizer::states(StateType type) const {
 }
 
 static std::string problemOf(const MoveSettings &s) {
-  auto text = [](double value) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%g", value);
-    return std::string(digits);
-  };
   if (!(s.lr >= 0))
-    return "an optimizer requires a rate of 0 or more, got " + text(s.lr);
+    return "an optimizer requires a rate of 0 or more, got " + decimal(s.lr);
   if (!(s.weight_decay >= 0))
-    return "an optimizer requires a decay of 0 or more, got " + text(s.weight_decay);
+    return "an optimizer requires a decay of 0 or more, got " + decimal(s.weight_decay);
   for (double beta : {s.beta1, s.beta2})
     if (!(beta >= 0 && beta < 1))
-      return "an optimizer requires betas from 0 to below 1, got " + text(beta);
+      return "an optimizer requires betas from 0 to below 1, got " + decimal(beta);
   for (double share : {s.momentum, s.alpha, s.dampening})
     if (!(share >= 0 && share <= 1))
-      return "an optimizer requires momentum, alpha and dampening from 0 to 1, got " + text(share);
+      return "an optimizer requires momentum, alpha and dampening from 0 to 1, got " + decimal(share);
   if (s.kind == Kind::sgd && s.nesterov && s.momentum == 0)
     return "sgd requires momentum above 0 with nesterov";
   return "";

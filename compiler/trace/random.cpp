@@ -2,6 +2,7 @@
 
 #include "random.hpp"
 #include "RandomParts.h"
+#include "runtime/decimal.h"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -205,8 +206,7 @@ Tensor truncated_normal(const Key &key, const Sizes &sizes, double low, double h
   DType drawn = detail::drawnType(b, dtype);
   double root = std::sqrt(0.5), below = 0.5 * std::erf(low * root), above = 0.5 * std::erf(high * root);
   if (!(low < high) || !(below < above))
-    return b.fail("low below high within the range of normal numbers, got " + std::to_string(low) + " and " +
-                  std::to_string(high));
+    return b.fail("low below high within the range of normal numbers, got " + decimal(low) + " and " + decimal(high));
   auto [q, rest] = detail::centered(b, detail::keyWords(b, key), sizes, drawn);
   Tensor scaled = b.add(b.mul(q, b.number(drawn, above - below)), b.number(drawn, 0.5 * (above + below)));
   double least = drawn == DType::f64 ? 0x1p-53 : 0x1p-24;
@@ -283,7 +283,7 @@ Tensor dropout(const Key &key, const Operand &x, double rate) {
   detail::Build b("dropout", x.where);
   Tensor value = b.floats(x.tensor);
   if (!(rate >= 0 && rate < 1))
-    return b.fail("a rate in [0, 1), got " + std::to_string(rate));
+    return b.fail("a rate in [0, 1), got " + decimal(rate));
   if (b.failed())
     return b.error();
   Tensor keeps = random::bernoulli(key, Tensor(float(1 - rate)), b.sizes(value), x.where);

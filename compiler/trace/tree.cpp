@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Walks.h"
+#include "runtime/decimal.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -66,9 +67,9 @@ void FixedValues::fixed(const void *bytes, size_t count, FixedKind kind) {
     values.emplace(path(), std::to_string(bits));
     return;
   case FixedKind::real:
-    values.emplace(path(), std::to_string(count == 4   ? double(read<float>(bytes))
-                                          : count == 8 ? read<double>(bytes)
-                                                       : double(read<long double>(bytes))));
+    values.emplace(path(), count == 4   ? decimal(read<float>(bytes))
+                           : count == 8 ? decimal(read<double>(bytes))
+                                        : decimal(read<long double>(bytes)));
     return;
   case FixedKind::text:
     values.emplace(path(), "'" + std::string(static_cast<const char *>(bytes), count) + "'");

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/LossScale.h"
+#include "runtime/decimal.h"
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 using namespace sinter;
 
 static bool readNumber(std::string_view word, double &value) {
-  std::string copy(word);
-  char *end = nullptr;
-  value = std::strtod(copy.c_str(), &end);
-  return !copy.empty() && *end == 0 && std::isfinite(value);
+  return readDecimal(word, value) && std::isfinite(value);
 }
 
 /// Takes `KEY=VALUE`; false where it is none.

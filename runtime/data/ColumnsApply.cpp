@@ -2,6 +2,7 @@
 //
 // Columns over batches: fitting and transforming.
 
+#include "../decimal.h"
 #include "Columns.h"
 #include "Farmhash.h"
 #include "Numbers.h"
@@ -325,7 +326,7 @@ private:
       for (double x : numbersOf(value, column.keys[0])) {
         if (x < -1 || x >= static_cast<double>(column.buckets) || x != std::floor(x))
           throw Error(SINTER_INVALID_ARGUMENT, "column '" + column.name + "' requires ids below " +
-                                                   std::to_string(column.buckets) + ", got " + std::to_string(x));
+                                                   std::to_string(column.buckets) + ", got " + sinter::decimal(x));
         result.ids.push_back(static_cast<int64_t>(x));
       }
     } else {

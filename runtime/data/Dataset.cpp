@@ -3,6 +3,7 @@
 // Sources by position, and the stages that hold nothing back.
 
 #include "Dataset.h"
+#include "../decimal.h"
 #include "Random.h"
 #include "Upstream.h"
 #include <cmath>
@@ -357,15 +358,15 @@ Dataset Dataset::split(std::vector<double> shares, int part, uint64_t seed) cons
   double sum = 0, first = 0, last = 0;
   std::string text = "split";
   for (size_t i = 0; i < shares.size(); ++i) {
-    require(shares[i] >= 0, "split requires shares of 0 or more, got " + std::to_string(shares[i]));
+    require(shares[i] >= 0, "split requires shares of 0 or more, got " + decimal(shares[i]));
     sum += shares[i];
     first = static_cast<int>(i) == part ? sum - shares[i] : first;
     last = static_cast<int>(i) == part ? sum : last;
-    text += " " + std::to_string(shares[i]);
+    text += " " + decimal(shares[i]);
   }
   require(std::abs(sum - 1) < 1e-9 && part >= 0 && part < static_cast<int>(shares.size()),
-          "split requires shares that sum to 1 and one of their numbers, got a sum of " + std::to_string(sum) +
-              " and part " + std::to_string(part));
+          "split requires shares that sum to 1 and one of their numbers, got a sum of " + decimal(sum) + " and part " +
+              std::to_string(part));
   bool isLast = part + 1 == static_cast<int>(shares.size());
   return choose(node, text + " part " + std::to_string(part) + " seed " + std::to_string(seed), "split",
                 [=](const Record &, int64_t position) {

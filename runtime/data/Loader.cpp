@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../decimal.h"
 #include "Crc32c.h"
 #include "Dataset.h"
 #include <algorithm>
@@ -79,6 +80,7 @@ int64_t Loader::skipped() const {
 }
 
 std::string sinter::data::describe(const std::vector<StageStatistics> &statistics) {
+  PlainNumbers plain;
   std::string text = "stage            records    skipped   for data    for compute\n";
   for (const StageStatistics &stage : statistics) {
     char line[128];

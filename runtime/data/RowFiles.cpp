@@ -2,6 +2,7 @@
 //
 // Rows of a store in safetensors files: snapshots, all rows, and the way back.
 
+#include "../decimal.h"
 #include "Crc32c.h"
 #include "RowStore.h"
 #include "Value.h"
@@ -155,12 +156,6 @@ private:
   std::map<std::string, Value> tensors; // those that are used
 };
 
-std::string textOf(float value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
-  return text;
-}
-
 } // namespace
 
 /// The tensors of a file that `isUsed` names, all with their checksum.
@@ -239,8 +234,8 @@ void RowFile::requireSameTable() const {
     if (found == tensors.end() || found->second.dtype() != SINTER_F32 || found->second.count() != 1)
       refuse("requires the bound of field '" + field.name + "'");
     if (float bound = found->second.as<float>()[0]; bound != field.bound)
-      refuse("requires a table whose field '" + field.name + "' has the bound " + textOf(bound) + ", got " +
-             textOf(field.bound));
+      refuse("requires a table whose field '" + field.name + "' has the bound " + decimal(bound) + ", got " +
+             decimal(field.bound));
     if (field.bound > 0 && seed != settings.seed)
       refuse("requires a table with the seed " + std::to_string(seed) + ", got " + std::to_string(settings.seed));
   }

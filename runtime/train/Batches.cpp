@@ -4,6 +4,7 @@
 #include "../data/Arrays.h"
 #include "../data/File.h"
 #include "../data/Random.h"
+#include "../decimal.h"
 #include <algorithm>
 
 using namespace sinter;
@@ -170,7 +171,7 @@ Batches sinter::train::arrayBatches(const std::vector<ArrayColumn> &columns, int
   if (share.part != Share::All) {
     made->samples = share.of(samples);
     made->count = static_cast<int64_t>(made->samples.size());
-    made->text += " part " + std::to_string(share.part) + " of " + std::to_string(share.validation) + " seed " +
+    made->text += " part " + std::to_string(share.part) + " of " + decimal(share.validation) + " seed " +
                   std::to_string(share.seed);
   }
   made->text += " | batch " + std::to_string(plan.size);

@@ -2,6 +2,7 @@
 
 #include "Curve.h"
 #include "../data/Error.h"
+#include "../decimal.h"
 #include "../output.h"
 #include <algorithm>
 #include <cmath>
@@ -46,6 +47,7 @@ static std::string header(const std::vector<std::string> &metrics) {
 }
 
 void Curve::readUpTo(const std::string &path, int64_t step) {
+  PlainNumbers plain;
   if (!rows.empty() || !path.ends_with(".csv"))
     return;
   std::ifstream file(path);
@@ -75,6 +77,7 @@ void Curve::readUpTo(const std::string &path, int64_t step) {
 
 void Curve::write(const std::string &path) const {
   requireFormat(path);
+  PlainNumbers plain;
   std::string text = path.ends_with(".csv") ? csv() : svg();
   sinter_output *output;
   data::check(sinter_output_create(path.c_str(), 0, &output));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../data/Media.h"
+#include "../decimal.h"
 #include "Inputs.h"
 
 using namespace sinter;
@@ -142,7 +143,7 @@ Batches Folder::batches(const BatchPlan &plan, const Share &share) const {
   std::shared_ptr<const data::Source> files = source;
   if (share.part != Share::All)
     files = std::make_shared<Chosen>(source, share.of(source->size()),
-                                     " part " + std::to_string(share.part) + " of " + std::to_string(share.validation) +
+                                     " part " + std::to_string(share.part) + " of " + decimal(share.validation) +
                                          " seed " + std::to_string(share.seed));
   auto from = [files, plan, path = path, inputs = inputs](int64_t first) {
     data::Dataset records =

@@ -2,6 +2,7 @@
 
 #include "Inputs.h"
 #include "../data/Arrays.h"
+#include "../decimal.h"
 #include <charconv>
 #include <filesystem>
 
@@ -234,7 +235,7 @@ std::map<std::string, data::Value> sinter::train::openConstants(const sinter_fun
 Inputs sinter::train::openInputs(const sinter_function &step, const Config &config) {
   Inputs inputs;
   if (!(config.validationShare >= 0 && config.validationShare < 1))
-    refuse("a validation requires a share of at least 0 and below 1, got " + std::to_string(config.validationShare));
+    refuse("a validation requires a share of at least 0 and below 1, got " + decimal(config.validationShare));
   if (config.validationShare > 0 && !config.validation.empty())
     refuse("a validation requires data of its own or a share of those trained on, got both");
   Opening training(step, config, config.data);

@@ -3,6 +3,7 @@
 #include "Metrics.h"
 #include "../data/Error.h"
 #include "../data/Value.h"
+#include "../decimal.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -134,7 +135,7 @@ static Labelled labelled(const sinter_tensor &output, const sinter_tensor &targe
         continue;
       if (value != std::floor(value) || value >= static_cast<double>(std::max<int64_t>(result.classes, 2)))
         refuse("a metric of classes requires labels below " + std::to_string(std::max<int64_t>(result.classes, 2)) +
-               ", got " + std::to_string(value));
+               ", got " + decimal(value));
       label = static_cast<int64_t>(value);
     }
     int64_t first = i / inner * inner * result.classes + i % inner;

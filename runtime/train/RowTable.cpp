@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RowTable.h"
+#include "../decimal.h"
 #include "Checkpoints.h"
 #include <algorithm>
 #include <charconv>
@@ -201,6 +202,7 @@ RowTable sinter::train::readRows(sinter_session *session, const std::string &inp
 }
 
 std::string RowTable::describe() const {
+  PlainNumbers plain;
   data::RowCache::Statistics numbers = cache->statistics();
   char text[200];
   std::snprintf(text, sizeof text,

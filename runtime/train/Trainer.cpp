@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Trainer.h"
+#include "../decimal.h"
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -346,6 +347,7 @@ bool Trainer::becameNoBetter() {
 
 /// A line about where the training is.
 std::string Trainer::describe(bool isLast) const {
+  PlainNumbers plain;
   double seconds = std::chrono::duration<double>(Clock::now() - startedAt).count();
   double loss = epochSteps ? epochSum / static_cast<double>(epochSteps) : outcome.loss;
   int64_t perEpoch = inputs.training.perEpoch();

@@ -236,8 +236,8 @@ TEST(Refusals, OfLayersOverSequences) {
 TEST(Refusals, OfLayersWithoutTensors) {
   nn::Mode mode = training();
   expectAll({
-      {[&] { return nn::Dropout{1.5}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got 1.500000"},
-      {[&] { return nn::Dropout{-1}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got -1.000000"},
+      {[&] { return nn::Dropout{1.5}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got 1.5"},
+      {[&] { return nn::Dropout{-1}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got -1"},
       {[] { return nn::MaxPool{{2, 2}, {}, {2, 2}}(f32({1, 1, 4, 4})); },
        "max_pool requires padding of at most half of the window, got 2 for 2"},
       {[] { return nn::AvgPool{{5, 2}}(f32({1, 1, 4, 4})); },

@@ -80,8 +80,8 @@ TEST(DataStages, arguments_are_checked) {
   EXPECT_EQ(messageOf([&] { d.map(failOnThree, {.threads = -1}); }),
             "map requires threads and a capacity of 0 or more");
   EXPECT_EQ(messageOf([&] { d.split({0.5, 0.4}, 0, 1); }),
-            "split requires shares that sum to 1 and one of their numbers, got a sum of 0.900000 and part 0");
-  EXPECT_EQ(messageOf([&] { d.split({1.5, -0.5}, 0, 1); }), "split requires shares of 0 or more, got -0.500000");
+            "split requires shares that sum to 1 and one of their numbers, got a sum of 0.9 and part 0");
+  EXPECT_EQ(messageOf([&] { d.split({1.5, -0.5}, 0, 1); }), "split requires shares of 0 or more, got -0.5");
   EXPECT_EQ(messageOf([&] { d.bucketByLength({.column = "x", .boundaries = {1}, .sizes = {1}}); }),
             "bucketByLength requires rising boundaries and one batch size more than those, each 1 or more");
   EXPECT_EQ(messageOf([&] { all(d.bucketByLength({.column = "x", .boundaries = {}, .sizes = {1}})); }),
