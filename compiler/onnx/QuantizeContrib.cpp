@@ -41,14 +41,9 @@ static LogicalResult importQLinearGlobalAveragePool(OpImport &n) {
     return failure();
   bool isLast = n.intAttr("channels_last", 0) != 0;
   SmallVector<int64_t> spatial;
-  int64_t count = 1;
-  for (int64_t axis = isLast ? 1 : 2; axis < n.rank(x) - isLast; ++axis) {
-    if (ShapedType::isDynamic(n.size(x, axis)))
-      return n.unsupported("an average over sizes that are known only at run time");
+  for (int64_t axis = isLast ? 1 : 2; axis < n.rank(x) - isLast; ++axis)
     spatial.push_back(axis);
-    count *= n.size(x, axis);
-  }
-  return outBytes(n, n.div(n.reduce(Combiner::add, x, spatial, true), double(count)), 3);
+  return outBytes(n, n.mean(x, spatial, true), 3);
 }
 
 static LogicalResult importQLinearAveragePool(OpImport &n) {
@@ -140,9 +135,14 @@ static Value unpack(OpImport &n, Value bytes, int64_t bits) {
     return bytes;
   SmallVector<int64_t> apart(n.dims(bytes)), joined(n.dims(bytes));
   apart.push_back(1);
-  joined.back() *= 2;
-  Value low = n.binary<AndOp>(bytes, 15), high = n.div(bytes, 16);
-  return n.reshape(n.concat({n.reshape(low, apart), n.reshape(high, apart)}, int64_t(apart.size()) - 1), joined);
+  joined.back() *= 8 / bits;
+  SmallVector<Value> codes;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    Value shifted = shift == 0 ? bytes : n.div(bytes, double(1 << shift));
+    bool isLast = shift + bits == 8;
+    codes.push_back(n.reshape(isLast ? shifted : n.binary<AndOp>(shifted, double((1 << bits) - 1)), apart));
+  }
+  return n.reshape(n.concat(codes, int64_t(apart.size()) - 1), joined);
 }
 
 /// Slices of a table whose blocks along an axis have a scale and a zero each: (code - zero) * scale.
@@ -222,19 +222,56 @@ static Value roundedToBytes(OpImport &n, Value x, int64_t block) {
   return padded == k ? rounded : n.slice(rounded, last, 0, k);
 }
 
-/// a times a matrix whose columns are blocks of codes: (code - zero) * scale, a scale and a zero for each block.
-static LogicalResult importMatMulNBits(OpImport &n) {
-  Value a = n.in(0), codes = n.in(1), scales = n.in(2), zeros = n.in(3);
-  int64_t k = n.intAttr("K", 0), columns = n.intAttr("N", 0), bits = n.intAttr("bits", 4),
-          block = n.intAttr("block_size", 0);
-  if (bits != 4 && bits != 8)
+/// Constant codes of two bits as codes of four bits in twice as many bytes; null for others than constants.
+static Value widenCodes(OpImport &n, Value codes) {
+  std::optional<HostTensor> known = n.known(codes);
+  if (!known)
+    return {};
+  SmallVector<int64_t> sizes(known->shape());
+  sizes.back() *= 2;
+  HostTensor wide(known->elementType(), sizes);
+  char *to = wide.data();
+  for (int64_t i = 0; i < known->numElements(); ++i) {
+    auto four = uint8_t(known->data()[i]);
+    to[2 * i] = char((four & 3) | ((four & 12) << 2));
+    to[2 * i + 1] = char(((four >> 4) & 3) | ((four >> 2) & 48));
+  }
+  return n.constant(wide);
+}
+
+namespace {
+/// A node that multiplies rows by a matrix whose columns are blocks of codes: (code - zero) * scale, a scale and a zero
+/// for each block.
+class BlockProduct {
+public:
+  explicit BlockProduct(OpImport &n) : n(n) {}
+  LogicalResult run();
+
+private:
+  LogicalResult read();
+  /// The product of blocks of four bits where this is one, else null.
+  Value ofHalfBytes();
+  /// The matrix as numbers [columns, k].
+  Value numbers();
+
+  OpImport &n;
+  Value a, codes, scales, zeros, groups;
+  int64_t k = 0, columns = 0, bits = 0, block = 0, blocks = 0;
+};
+} // namespace
+
+LogicalResult BlockProduct::read() {
+  a = n.in(0), codes = n.in(1), scales = n.in(2), zeros = n.in(3), groups = n.in(4);
+  k = n.intAttr("K", 0), columns = n.intAttr("N", 0), bits = n.intAttr("bits", 4), block = n.intAttr("block_size", 0);
+  if (bits != 2 && bits != 4 && bits != 8)
     return n.unsupported("weights of " + Twine(bits) + " bits");
-  if (n.in(4))
-    return n.unsupported("an order of groups");
+  if (n.intAttr("weight_prepacked", 0))
+    return n.unsupported("weights that are packed for one kind of device");
   if (k < 1 || columns < 1 || block < 16 || !llvm::isPowerOf2_64(uint64_t(block)))
     return n.error("requires K and N above 0 and a block_size that is a power of two from 16 on, found " + Twine(k) +
                    ", " + Twine(columns) + " and " + Twine(block));
-  int64_t blocks = int64_t(llvm::divideCeil(k, block)), perByte = 8 / bits;
+  blocks = int64_t(llvm::divideCeil(k, block));
+  int64_t perByte = 8 / bits;
   if (!llvm::equal(n.dims(codes), ArrayRef<int64_t>{columns, blocks, block / perByte}))
     return n.error("requires weights of " + Twine(columns) + "x" + Twine(blocks) + "x" + Twine(block / perByte) +
                    ", found " + printShape(n.dims(codes)));
@@ -245,33 +282,66 @@ static LogicalResult importMatMulNBits(OpImport &n) {
   scales = n.reshape(scales, {columns, blocks});
   if (n.failed())
     return failure();
-  Type number = n.elem(a), single = n.b.getF32Type();
   if (n.rank(a) < 1 || (n.size(a, n.rank(a) - 1) != k && !ShapedType::isDynamic(n.size(a, n.rank(a) - 1))))
     return n.error("requires rows of " + Twine(k) + " numbers, found " + printShape(n.dims(a)));
+  if (!groups)
+    return success();
+  if (n.rank(groups) != 1 || n.size(groups, 0) < k)
+    return n.error("requires the block of each of " + Twine(k) + " rows, found " + printShape(n.dims(groups)));
+  groups = n.slice(groups, 0, 0, k);
+  std::optional<SmallVector<int64_t>> known = n.knownInts(groups);
+  bool areInOrder = known && llvm::all_of(llvm::enumerate(*known),
+                                          [&](auto entry) { return entry.value() == int64_t(entry.index()) / block; });
+  if (areInOrder)
+    groups = {};
+  return success(!n.failed());
+}
+
+Value BlockProduct::ofHalfBytes() {
   bool areIntegers = !zeros || !isa<FloatType>(n.elem(zeros));
-  if (bits == 4 && areIntegers && !ShapedType::isDynamic(n.size(a, n.rank(a) - 1))) {
-    bool isOfBytes = n.intAttr("accuracy_level", 0) == 4; // bytes are enough for a
-    Value rows = n.convert(a, single);
-    if (isOfBytes)
-      rows = roundedToBytes(n, rows, block);
-    Value result = n.make<BlockDotOp>(rows, codes, n.convert(scales, single), zeros, isOfBytes);
-    result = n.convert(result, number);
-    return n.out(n.in(5) ? n.add(result, n.in(5)) : result);
-  }
-  Value weights = n.convert(unpack(n, codes, bits), number), centre;
-  if (!zeros)
-    centre = n.full(weights, double(1 << (bits - 1)));
-  else
-    centre = n.broadcastLike(n.reshape(n.convert(zeros, number), {columns, blocks}), weights, {0, 1});
-  weights = n.mul(n.sub(weights, centre), n.broadcastLike(scales, weights, {0, 1}));
-  weights = n.slice(n.reshape(weights, {columns, blocks * block}), 1, 0, k);
-  if (n.failed())
+  if (bits == 8 || groups || !areIntegers || ShapedType::isDynamic(n.size(a, n.rank(a) - 1)))
+    return {};
+  Type number = n.elem(a), single = n.b.getF32Type();
+  Value halves = bits == 4 ? codes : widenCodes(n, codes), offsets = zeros;
+  if (!halves)
+    return {};
+  if (bits == 2 && !offsets)
+    offsets = n.spread(n.scalar(n.elem(codes), 2), {n.fixed(columns), n.fixed(blocks)});
+  bool isOfBytes = n.intAttr("accuracy_level", 0) == 4; // bytes are enough for a
+  Value rows = n.convert(a, single);
+  if (isOfBytes)
+    rows = roundedToBytes(n, rows, block);
+  return n.convert(n.make<BlockDotOp>(rows, halves, n.convert(scales, single), offsets, isOfBytes), number);
+}
+
+Value BlockProduct::numbers() {
+  Type number = n.elem(a);
+  Value weights = n.convert(unpack(n, codes, bits), number);
+  auto flat = [&](Value value) { return n.slice(n.reshape(value, {columns, blocks * block}), 1, 0, k); };
+  Value rows = groups ? n.checked(groups, scales, 1) : Value();
+  if (rows)
+    weights = flat(weights);
+  // What each block has, for each of the weights.
+  auto spread = [&](Value of) {
+    of = n.reshape(n.convert(of, number), {columns, blocks});
+    return rows ? n.gather(of, rows, 1) : n.failed() ? Value() : n.broadcastLike(of, weights, {0, 1});
+  };
+  Value centre = zeros ? spread(zeros) : n.failed() ? Value() : n.full(weights, double(1 << (bits - 1)));
+  weights = n.mul(n.sub(weights, centre), spread(scales));
+  return rows ? weights : flat(weights);
+}
+
+LogicalResult BlockProduct::run() {
+  if (failed(read()))
     return failure();
-  int64_t last = n.rank(a) - 1;
-  Value result = n.make<DotGeneralOp>(a, weights, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{last},
-                                      ArrayRef<int64_t>{1}, n.elem(a));
+  Value result = ofHalfBytes();
+  if (!result && !n.failed())
+    result = n.make<DotGeneralOp>(a, numbers(), ArrayRef<int64_t>(), ArrayRef<int64_t>(),
+                                  ArrayRef<int64_t>{n.rank(a) - 1}, ArrayRef<int64_t>{1}, n.elem(a));
   return n.out(n.in(5) ? n.add(result, n.in(5)) : result);
 }
+
+static LogicalResult importMatMulNBits(OpImport &n) { return BlockProduct(n).run(); }
 
 void registerQuantizeContrib(Registry &r) {
   r.addContrib("QuantizeLinear", 2, importQuantizeLinear);
