@@ -3,6 +3,7 @@
 // Attention of onnxruntime's domain: of one projection, of many heads, of groups of heads with a cache, and angles.
 
 #include "compiler/onnx/Families.h"
+#include "compiler/onnx/Quantized.h"
 
 using namespace mlir;
 
@@ -121,29 +122,31 @@ static LogicalResult outMasked(OpImport &n, Heads &h, Value mask, Value bias, Va
 /// `x` behind `past` along the lengths.
 static Value behind(OpImport &n, Value past, Value x) { return past ? n.concat({past, x}, 2) : x; }
 
-/// Attention of queries, keys and values that are one product of the input.
-static LogicalResult importAttention(OpImport &n) {
-  Value x = n.in(0), weights = n.in(1), bias = n.in(2), past = n.in(4);
+namespace {
+/// The inputs of an attention whose queries, keys and values are one product. All but the first two may be null.
+struct Projected {
+  Value x, weights, bias, mask, past, scores;
+};
+} // namespace
+
+/// Attention of the product that `project` makes of the input, columns of queries, keys and values beside each other.
+static LogicalResult attendProjected(OpImport &n, const Projected &in, llvm::function_ref<Value()> project) {
   int64_t heads = n.intAttr("num_heads", 0);
-  if (!haveOneFloatType(n, {x, weights, bias, past, n.in(5)}))
-    return failure();
-  if (n.intAttr("do_rotary", 0) || n.in(6))
+  if (n.intAttr("do_rotary", 0) || n.intAttr("past_present_share_buffer", 0))
     return n.unsupported("rotated or shared caches");
-  if (n.rank(x) != 3 || n.rank(weights) != 2 || !n.isStatic(weights) || heads < 1)
-    return n.error("requires an input of rank 3, a matrix of weights and num_heads, found " + printShape(n.dims(x)) +
-                   ", " + printShape(n.dims(weights)) + " and " + Twine(heads));
-  if (past && n.rank(past) != 5)
-    return n.error("requires a past of rank 5, found " + printShape(n.dims(past)));
-  int64_t columns = n.size(weights, 1);
+  if (n.rank(in.x) != 3 || n.rank(in.weights) != 2 || !n.isStatic(in.weights) || heads < 1)
+    return n.error("requires an input of rank 3, a matrix of weights and num_heads, found " + printShape(n.dims(in.x)) +
+                   ", " + printShape(n.dims(in.weights)) + " and " + Twine(heads));
+  if (in.past && n.rank(in.past) != 5)
+    return n.error("requires a past of rank 5, found " + printShape(n.dims(in.past)));
+  int64_t columns = n.size(in.weights, 1);
   SmallVector<int64_t> widths =
       n.intsAttr("qkv_hidden_sizes").value_or(SmallVector<int64_t>{columns / 3, columns / 3, columns / 3});
   if (widths.size() != 3 || widths[0] != widths[1] || widths[0] + widths[1] + widths[2] != columns ||
       llvm::any_of(widths, [&](int64_t width) { return width < 1 || width % heads != 0; }))
     return n.error("requires three widths that are multiples of " + Twine(heads) + " heads in " + Twine(columns) +
                    " columns");
-  Value all = n.matmul(x, weights, n.elem(x));
-  if (bias)
-    all = n.add(all, bias);
+  Value all = project();
   int64_t from = 0;
   auto part = [&](int64_t width) {
     from += width;
@@ -156,15 +159,36 @@ static LogicalResult importAttention(OpImport &n) {
   if (n.failed())
     return failure();
   Value pastKeys, pastValues;
-  if (past) {
-    pastKeys = n.squeeze(n.slice(past, 0, 0, 1), {0});
-    pastValues = n.squeeze(n.slice(past, 0, 1, 2), {0});
+  if (in.past) {
+    pastKeys = n.squeeze(n.slice(in.past, 0, 0, 1), {0});
+    pastValues = n.squeeze(n.slice(in.past, 0, 1, 2), {0});
   }
   h.k = behind(n, pastKeys, h.k);
   h.v = behind(n, pastValues, h.v);
-  if (failed(outMasked(n, h, n.in(3), n.in(5), pastKeys)))
+  if (failed(outMasked(n, h, in.mask, in.scores, pastKeys)))
     return failure();
   return n.wants(1) ? n.out(n.concat({n.unsqueeze(h.k, {0}), n.unsqueeze(h.v, {0})}, 0)) : success();
+}
+
+static LogicalResult importAttention(OpImport &n) {
+  Projected in{n.in(0), n.in(1), n.in(2), n.in(3), n.in(4), n.in(5)};
+  if (!haveOneFloatType(n, {in.x, in.weights, in.bias, in.past, in.scores}))
+    return failure();
+  if (n.in(6))
+    return n.unsupported("rotated or shared caches");
+  return attendProjected(n, in, [&] {
+    Value all = n.matmul(in.x, in.weights, n.elem(in.x));
+    return in.bias ? n.add(all, in.bias) : all;
+  });
+}
+
+/// The same of an input and weights of bytes.
+static LogicalResult importQAttention(OpImport &n) {
+  Projected in{n.in(0), n.in(1), n.in(2), n.in(5), n.in(8), Value()};
+  if (!haveOneFloatType(n, {n.in(3), n.in(4), in.bias, in.past}))
+    return failure();
+  return attendProjected(
+      n, in, [&] { return floatProduct(n, {in.x, n.in(3), n.in(6)}, {in.weights, n.in(4), n.in(7)}, in.bias); });
 }
 
 static LogicalResult importMultiHeadAttention(OpImport &n) {
@@ -455,6 +479,7 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
 
 void registerContribAttention(Registry &r) {
   r.addContrib("Attention", 2, importAttention);
+  r.addContrib("QAttention", 5, importQAttention);
   r.addContrib("MultiHeadAttention", 1, importMultiHeadAttention);
   r.addContrib("GroupQueryAttention", 1, importGroupQueryAttention);
   r.addContrib("RotaryEmbedding", 4, importRotaryEmbedding);

@@ -158,6 +158,7 @@ void registerRecurrent(Registry &registry);
 void registerControl(Registry &registry);
 void registerQuantize(Registry &registry);
 void registerQuantizeContrib(Registry &registry);
+void registerQuantizeProducts(Registry &registry);
 void registerResize(Registry &registry);
 void registerLoss(Registry &registry);
 void registerSignal(Registry &registry);

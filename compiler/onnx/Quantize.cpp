@@ -152,19 +152,25 @@ LogicalResult importDequantizeLinear(OpImport &n) {
   return n.out(n.mul(n.convert(centred, type), steps));
 }
 
-static LogicalResult importDynamicQuantizeLinear(OpImport &n) {
-  Value x = n.in(0);
+ByteTensor quantizeDynamically(OpImport &n, Value x) {
+  if (n.failed())
+    return {};
   Type u8 = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
   Value low = n.min(n.reduce(Combiner::min, x, n.allAxes(x), false), 0);
   Value high = n.max(n.reduce(Combiner::max, x, n.allAxes(x), false), 0);
-  if (n.failed())
-    return failure();
   Value scale = n.div(n.sub(high, low), 255);
   Value zero = n.make<RoundOp>(n.min(n.max(n.div(n.sub(0, low), scale), 0), 255));
   zero = n.convert(zero, u8);
-  (void)n.out(roundTo(n, x, n.broadcastLike(scale, x), n.broadcastLike(zero, x), u8));
-  (void)n.out(scale);
-  return n.out(zero);
+  if (n.failed())
+    return {};
+  return {roundTo(n, x, n.broadcastLike(scale, x), n.broadcastLike(zero, x), u8), scale, zero};
+}
+
+static LogicalResult importDynamicQuantizeLinear(OpImport &n) {
+  ByteTensor bytes = quantizeDynamically(n, n.in(0));
+  (void)n.out(bytes.codes);
+  (void)n.out(bytes.scale);
+  return n.out(bytes.zero);
 }
 
 //===--- products -----------------------------------------------------------------------------------------------===//
@@ -181,8 +187,8 @@ static Value centre(OpImport &n, Value value, Value zero, int64_t axis) {
   return n.sub(wide, offset);
 }
 
-/// Refuses all but bytes, which sums of i32 are made of: the standard has products of f8 here, too.
-static LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> values) {
+/// The standard has products of f8 here, too.
+LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> values) {
   for (Value value : values)
     if (value && !n.failed() && !n.elem(value).isInteger(8))
       return n.unsupported("a quantized product of " + dataTypeName(onnxType(n.elem(value))));
@@ -192,12 +198,12 @@ static LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> valu
 /// True for no zero point, and for constants of zeros.
 static bool isZero(Value zero) { return !zero || matchPattern(zero, m_Zero()); }
 
-/// The product of `a` and `b` less their zero points, which stay out of the sum over bytes:
+/// The zero points stay out of the sum over bytes:
 ///
 ///   sum (a - za) (b - zb) = sum a b - zb sum a - za sum (b - zb)
 ///
 /// The last sum is a constant where `b` is.
-static Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZero) {
+Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZero) {
   if (n.failed())
     return {};
   Type i32 = n.b.getI32Type();

@@ -21,6 +21,7 @@ Registry::Registry() {
   registerControl(*this);
   registerQuantize(*this);
   registerQuantizeContrib(*this);
+  registerQuantizeProducts(*this);
   registerResize(*this);
   registerLoss(*this);
   registerSignal(*this);
