@@ -2,7 +2,7 @@
 //
 // Reading between elements: Resize, Upsample, GridSample, RoiAlign.
 
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Resize.h"
 
 using namespace mlir;
 
@@ -21,9 +21,31 @@ static std::optional<ResizeMode> resizeMode(OpImport &n, StringRef name) {
 
 /// Per-axis values in the order of `axes` over all axes of a tensor of rank `rank`.
 static Value overAllAxes(OpImport &n, Value values, ArrayRef<int64_t> axes, Value otherwise) {
-  if (!values || n.failed() || int64_t(axes.size()) == n.size(otherwise, 0))
+  if (!values || n.failed() || llvm::equal(axes, llvm::seq<int64_t>(0, n.size(otherwise, 0))))
     return values;
   return n.make<ScatterElementsOp>(otherwise, n.ints(axes), values, int64_t(0), Combiner::set);
+}
+
+/// The one scale of `axes`, for each of them, that is the least of what `sizes` ask for, or the greatest; `sizes`
+/// become what it gives.
+static Value keepAspectRatio(OpImport &n, Value x, ArrayRef<int64_t> axes, bool isGreatest, Value &sizes) {
+  std::optional<SmallVector<int64_t>> wanted = n.knownInts(sizes);
+  Type f32 = n.b.getF32Type(), f64 = n.b.getF64Type();
+  if (wanted && n.isStatic(x)) {
+    double scale = isGreatest ? 0 : std::numeric_limits<double>::infinity();
+    for (auto [axis, size] : llvm::zip(axes, *wanted)) {
+      double own = double(size) / double(n.size(x, axis));
+      scale = isGreatest ? std::max(scale, own) : std::min(scale, own);
+    }
+    for (auto [axis, size] : llvm::zip(axes, *wanted))
+      size = int64_t(std::floor(scale * double(n.size(x, axis)) + 0.5));
+    sizes = n.ints(*wanted);
+    return n.floats(f32, SmallVector<double>(axes.size(), scale));
+  }
+  Value own = n.convert(n.gather(n.shapeOf(x), n.ints(axes), 0), f64), asked = n.div(n.convert(sizes, f64), own);
+  Value scale = n.reduce(isGreatest ? Combiner::max : Combiner::min, asked, {0}, false);
+  sizes = n.convert(n.make<FloorOp>(n.add(n.mul(own, scale), 0.5)), n.b.getI64Type());
+  return n.failed() ? Value() : n.convert(n.broadcastLike(scale, own), f32);
 }
 
 static LogicalResult importResize(OpImport &n) {
@@ -68,8 +90,6 @@ static LogicalResult importResize(OpImport &n) {
   std::optional<NearestMode> nearest = symbolizeNearestMode(nearestName);
   if (!nearest)
     return n.unsupported("nearest_mode '" + nearestName + "'");
-  if (n.intAttr("antialias", 0))
-    return n.unsupported("antialias");
   StringRef policy = n.stringAttr("keep_aspect_ratio_policy", "stretch");
 
   SmallVector<int64_t> axes = n.intsAttr("axes").value_or(n.allAxes(x));
@@ -78,21 +98,12 @@ static LogicalResult importResize(OpImport &n) {
   Value given = scales ? scales : sizes;
   if (n.rank(given) != 1 || n.size(given, 0) != int64_t(axes.size()))
     return n.error("requires one scale or size an axis, found " + printShape(n.dims(given)));
+  Value ones = n.floats(f32, SmallVector<double>(size_t(rank), 1)), kept;
   if (sizes && policy != "stretch") {
-    std::optional<SmallVector<int64_t>> wanted = n.knownInts(sizes);
-    if (!wanted || !n.isStatic(x))
-      return n.unsupported("keep_aspect_ratio_policy '" + policy + "' with sizes known only at run time");
-    bool larger = policy == "not_smaller";
-    double scale = larger ? 0 : std::numeric_limits<double>::infinity();
-    for (auto [axis, size] : llvm::zip(axes, *wanted)) {
-      double own = double(size) / double(n.size(x, axis));
-      scale = larger ? std::max(scale, own) : std::min(scale, own);
-    }
-    for (auto [axis, size] : llvm::zip(axes, *wanted))
-      size = int64_t(std::floor(scale * double(n.size(x, axis)) + 0.5));
-    sizes = n.ints(*wanted);
+    kept = keepAspectRatio(n, x, axes, policy == "not_smaller", sizes);
+    kept = overAllAxes(n, kept, axes, ones);
   }
-  scales = overAllAxes(n, scales, axes, n.floats(f32, SmallVector<double>(size_t(rank), 1)));
+  scales = overAllAxes(n, scales, axes, ones);
   sizes = overAllAxes(n, sizes, axes, n.shapeOf(x));
   if (scales) {
     if (std::optional<HostTensor> known = n.known(scales)) {
@@ -102,6 +113,7 @@ static LogicalResult importResize(OpImport &n) {
       sizes = n.max(n.convert(scaled, n.b.getI64Type()), 0);
     }
   }
+  scales = kept ? kept : scales;
   if (roi && *coordinates == CoordinateMode::tf_crop_and_resize) {
     int64_t count = int64_t(axes.size());
     if (count != rank) {
@@ -113,6 +125,22 @@ static LogicalResult importResize(OpImport &n) {
     }
   } else {
     roi = {};
+  }
+  if (n.intAttr("antialias", 0)) {
+    Resizing resizing{x,
+                      scales,
+                      sizes,
+                      roi,
+                      axes,
+                      *mode,
+                      *coordinates,
+                      n.floatAttr("cubic_coeff_a", -0.75),
+                      n.intAttr("exclude_outside", 0) != 0,
+                      n.floatAttr("extrapolation_value", 0)};
+    if (*mode == ResizeMode::nearest)
+      return n.unsupported("antialias of mode 'nearest'");
+    if (!n.isFloat(x) || mayShrink(n, resizing)) // integers round here and truncate there
+      return n.out(resizeAntialiased(n, resizing));
   }
   Value result =
       n.make<ResizeOp>(x, scales, sizes, roi, *mode, *coordinates, *nearest, n.floatAttr("cubic_coeff_a", -0.75),

@@ -114,6 +114,8 @@ CASES = [
     ("float[4] x", "float[1] s = {2.0}", "z = Resize<coordinate_transformation_mode = \"round\">(x, , s)",
      "coordinate_transformation_mode 'round' is not supported"),
     ("float[4] x", "float[2] s = {2.0, 2.0}", "z = Resize(x, , s)", "requires one scale or size an axis, found 2"),
+    ("float[4] x", "float[1] s = {2.0}", "19: z = Resize<antialias = 1>(x, , s)", "antialias of mode 'nearest' is not supported"),
+    ("float[0, 4] x", "int64[2] s = {2, 2}", "19: z = Resize<antialias = 1, mode = \"linear\">(x, , , s)", "requires an operand with elements, found 0x4"),
     ("float[1, 2, 3] x, int64[N] s", "", "20: z = AffineGrid(x, s)", "requires 4 or 5 sizes, found ?"),
     ("float[1, 2, 3] x, int64 s", "", "20: z = AffineGrid(x, s)", "requires 4 or 5 sizes, found rank 0"),
     ("float[1, 4] x", "", "z = GridSample(x, x)", "grid sampling of rank 2 is not supported"),
