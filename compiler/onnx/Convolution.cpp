@@ -27,6 +27,32 @@ static LogicalResult requireWindow(OpImport &n, ArrayRef<int64_t> sizes, StringR
   return success();
 }
 
+/// The pads of auto_pad along an axis whose size only the call tells. There is a window for every `stride` elements,
+/// also for fewer at the end, and each one ends `reach` elements after its start.
+static void setOpenPads(OpImport &n, Window &window, int64_t axis, Size size, int64_t reach, bool isUpper) {
+  int64_t stride = window.strides[axis];
+  if (reach == 1)
+    return;
+  Size ends = n.plus(n.times(n.plus(n.over(n.plus(size, stride - 1), stride), -1), n.fixed(stride)), reach);
+  if (n.failed())
+    return;
+  Value total = n.sub(ends.tensor, size.tensor);
+  if (reach < stride)
+    total = n.max(total, 0);
+  Size half{ShapedType::kDynamic, n.div(total, 2)}, rest{ShapedType::kDynamic, n.sub(total, half.tensor)};
+  window.openLow[axis] = isUpper ? half : rest;
+  window.openHigh[axis] = isUpper ? rest : half;
+}
+
+Value padOpen(OpImport &n, Value x, const Window &window, Value fill) {
+  if (n.failed() || !window.isOpen())
+    return x;
+  SmallVector<Size> low(2, n.fixed(0)), high(low);
+  low.append(window.openLow);
+  high.append(window.openHigh);
+  return n.make<DynamicPadOp>(x, fill, n.shapeTensor(low), n.shapeTensor(high), PadMode::constant);
+}
+
 FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_t>> kernel) {
   int64_t spatial = n.rank(x) - 2;
   if (spatial < 1)
@@ -54,16 +80,20 @@ FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_
   window.dilations = *dilations;
   window.low.assign(size_t(spatial), 0);
   window.high = window.extra = window.low;
+  window.openLow.assign(size_t(spatial), n.fixed(0));
+  window.openHigh = window.openLow;
 
   StringRef autoPad = n.stringAttr("auto_pad", "NOTSET");
-  if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
+  bool isSame = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+  if (isSame) {
     for (int64_t k = 0; k < spatial; ++k) {
       int64_t size = n.size(x, k + 2), reach = (window.kernel[k] - 1) * window.dilations[k] + 1;
       int64_t stride = window.strides[k], total;
       if (stride == 1) {
         total = reach - 1;
       } else if (ShapedType::isDynamic(size)) {
-        return n.unsupported("auto_pad " + autoPad + " with a stride over a size known only at run time");
+        setOpenPads(n, window, k, n.sizeOf(x, k + 2), reach, autoPad == "SAME_UPPER");
+        continue;
       } else {
         total = std::max<int64_t>(((size + stride - 1) / stride - 1) * stride + reach - size, 0);
       }
@@ -84,7 +114,7 @@ FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_
     return n.error("requires auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found '" + autoPad + "'");
   }
 
-  if (n.intAttr("ceil_mode", 0)) {
+  if (n.intAttr("ceil_mode", 0) && !isSame) { // SAME already has a window for the last elements
     for (int64_t k = 0; k < spatial; ++k) {
       // floor((size + stride - 1) / stride) is the ceiling; a window that would start in the end's padding is dropped,
       // which is to say that no more than `reach - 1` elements behind the last one are read.
@@ -149,6 +179,7 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill)
   if (failed(window))
     return {};
   SmallVector<int64_t> ones(window->kernel.size(), 1);
+  x = padOpen(n, x, *window, fill || n.failed() ? fill : n.scalar(n.elem(x), 0));
   if (fill && window->isPadded()) {
     SmallVector<int64_t> low{0, 0}, high{0, 0};
     low.append(window->low);

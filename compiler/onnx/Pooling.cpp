@@ -20,13 +20,43 @@ static SmallVector<int64_t> plus(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return out;
 }
 
+/// What leaves the other operand of a maximum as it is.
+static double leastOf(Type type) {
+  if (isa<FloatType>(type))
+    return -std::numeric_limits<double>::infinity();
+  return type.isUnsignedInteger() ? 0 : -std::exp2(double(type.getIntOrFloatBitWidth() - 1));
+}
+
+/// `x` with the combiner's identity where pads are open.
+static Value padOpen(OpImport &n, Combiner combiner, Value x, const Window &w) {
+  if (n.failed() || !w.isOpen())
+    return x;
+  return padOpen(n, x, w, n.scalar(n.elem(x), combiner == Combiner::max ? leastOf(n.elem(x)) : 0));
+}
+
 static Value reduceWindow(OpImport &n, Combiner combiner, Value x, const Window &w) {
+  x = padOpen(n, combiner, x, w);
   return n.make<ReduceWindowOp>(x, combiner, withLead(w.kernel, 1), withLead(w.strides, 1), withLead(w.low, 0),
                                 withLead(plus(w.high, w.extra), 0), withLead(w.dilations, 1));
 }
 
 static SmallVector<int64_t> spatialAxes(OpImport &n, Value x) {
   return llvm::to_vector(llvm::seq<int64_t>(2, std::max<int64_t>(n.rank(x), 2)));
+}
+
+/// Row-major positions in `padded`, which is `x` with the open pads of `w`, as those in `x`.
+static Value withoutPads(OpImport &n, Value at, Value padded, Value x, const Window &w) {
+  SmallVector<Value> places;
+  for (int64_t axis = n.rank(x) - 1; axis > 0 && !n.failed(); --axis) {
+    Value size = n.broadcastLike(n.dim(padded, axis), at), low = n.scalarInt(0);
+    if (axis > 1 && w.openLow[axis - 2].tensor)
+      low = n.reshape(w.openLow[axis - 2].tensor, {});
+    places.push_back(n.sub(n.make<RemOp>(at, size), low));
+    at = n.div(at, size);
+  }
+  for (int64_t axis = 1; axis < n.rank(x) && !n.failed(); ++axis)
+    at = n.add(n.mul(at, n.dim(x, axis)), places[n.rank(x) - 1 - axis]);
+  return at;
 }
 
 static LogicalResult importMaxPool(OpImport &n) {
@@ -36,8 +66,11 @@ static LogicalResult importMaxPool(OpImport &n) {
     return failure();
   if (!n.wants(1))
     return success();
-  Value at = n.make<ArgReduceWindowOp>(x, withLead(w->kernel, 1), withLead(w->strides, 1), withLead(w->low, 0),
+  Value padded = padOpen(n, Combiner::max, x, *w);
+  Value at = n.make<ArgReduceWindowOp>(padded, withLead(w->kernel, 1), withLead(w->strides, 1), withLead(w->low, 0),
                                        withLead(plus(w->high, w->extra), 0), withLead(w->dilations, 1));
+  if (w->isOpen())
+    at = withoutPads(n, at, padded, x, *w);
   if (n.intAttr("storage_order", 0)) {
     // the places in a plane are counted down the columns
     if (n.rank(x) != 4)
@@ -74,8 +107,11 @@ Value averagePool(OpImport &n, Value x) {
   if (includePads) {
     // padding counts, what ceil mode adds does not
     ones = n.pad(ones, n.scalar(n.elem(x), 1), withLead(w->low, 0), withLead(w->high, 0));
+    ones = padOpen(n, ones, *w, n.scalar(n.elem(x), 1));
     counted.low.assign(w->low.size(), 0);
     counted.high = counted.low;
+    counted.openLow.assign(w->low.size(), n.fixed(0));
+    counted.openHigh = counted.openLow;
   }
   Value count = reduceWindow(n, Combiner::add, ones, counted);
   return n.div(sum, n.broadcastLike(count, sum));

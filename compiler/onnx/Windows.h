@@ -18,8 +18,15 @@ struct Window {
   /// Ceil mode only: padding at the end that completes the last window. Not a part of `high`.
   llvm::SmallVector<int64_t> extra;
 
+  /// Pads by auto_pad along axes whose sizes only the call tells, 0 for the others. Not a part of `low` and `high`.
+  llvm::SmallVector<Size> openLow, openHigh;
+
+  /// True where `padOpen` pads.
+  bool isOpen() const {
+    return llvm::any_of(openLow, [](const Size &pad) { return bool(pad.tensor); });
+  }
   bool isPadded() const {
-    return llvm::any_of(low, [](int64_t pad) { return pad != 0; }) ||
+    return isOpen() || llvm::any_of(low, [](int64_t pad) { return pad != 0; }) ||
            llvm::any_of(high, [](int64_t pad) { return pad != 0; }) ||
            llvm::any_of(extra, [](int64_t pad) { return pad != 0; });
   }
@@ -28,6 +35,9 @@ struct Window {
 /// Reads the attributes of a node whose input `x` is [N, C, spatial...]; `kernel` is the filter's spatial shape if
 /// there is a filter. Resolves auto_pad and ceil_mode. Emits errors.
 mlir::FailureOr<Window> readWindow(OpImport &n, mlir::Value x, std::optional<llvm::ArrayRef<int64_t>> kernel);
+
+/// `x` with `fill` (rank 0) where `window` has open pads.
+mlir::Value padOpen(OpImport &n, mlir::Value x, const Window &window, mlir::Value fill);
 
 /// Convolution of `x` by `filter` as the node's attributes say, without bias; the result has `elementType`. Borders are
 /// zeros, or `fill` if there is one.
