@@ -3,6 +3,7 @@
 // Matrix products and sums over shared axes.
 
 #include "compiler/onnx/Families.h"
+#include "ir/Checks.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -115,12 +116,27 @@ private:
 
   static void drop(Labelled &operand, size_t axis) { operand.labels.erase(operand.labels.begin() + axis); }
 
+  /// Makes `value` one whose axes have one size.
+  void requireSquare(Value &value, int64_t axis, int64_t other) {
+    int64_t a = n.size(value, axis), b = n.size(value, other);
+    if (n.failed() || (a == b && (!ShapedType::isDynamic(a) || areEqual(value, axis, value, other))))
+      return;
+    if (!ShapedType::isDynamic(a) && !ShapedType::isDynamic(b)) {
+      (void)n.error("requires one size of axes with one label, found " + Twine(a) + " and " + Twine(b));
+      return;
+    }
+    Value found = n.dim(value, other), wanted = n.dim(value, axis);
+    value = n.make<RequireOp>(n.compare(CompareKind::eq, found, wanted), value, found, wanted,
+                              "einsum got {} elements along an axis, requires {} as along another with its label");
+  }
+
   /// Makes labels that occur twice in one operand occur once.
   void takeDiagonals(Labelled &operand) {
     for (size_t axis = 0; axis < operand.labels.size() && !n.failed(); ++axis) {
       for (size_t other = axis + 1; other < operand.labels.size(); ++other) {
         if (operand.labels[axis] != operand.labels[other])
           continue;
+        requireSquare(operand.value, int64_t(axis), int64_t(other));
         Value onDiagonal = n.compare(CompareKind::eq, n.positions(operand.value, int64_t(axis)),
                                      n.positions(operand.value, int64_t(other)));
         operand.value = n.reduce(Combiner::add, n.select(onDiagonal, operand.value, 0), {int64_t(other)}, false);
@@ -156,6 +172,43 @@ private:
     }
   }
 
+  /// Repeats what is one element of `operand` at run time along shared axes as often as `other` says, where their sizes
+  /// are not surely equal.
+  Value stretched(const Labelled &operand, const Labelled &other) {
+    if (n.failed())
+      return {};
+    SmallVector<int64_t> sizes(n.dims(operand.value));
+    SmallVector<Size> shape;
+    bool changes = false;
+    for (auto [axis, label] : llvm::enumerate(operand.labels)) {
+      shape.push_back(n.sizeOf(operand.value, int64_t(axis)));
+      const int *place = llvm::find(other.labels, label);
+      if (place == other.labels.end() || shape.back().isKnown())
+        continue;
+      int64_t theirAxis = place - other.labels.begin();
+      Size theirs = n.sizeOf(other.value, theirAxis);
+      if (!theirs.isKnown() && areEqual(operand.value, int64_t(axis), other.value, theirAxis))
+        continue;
+      changes = true;
+      sizes[axis] = theirs.known;
+      if (theirs.isKnown()) // not 1, or that operand has no such axis
+        shape.back() = theirs;
+      else
+        shape.back().tensor =
+            n.select(n.compare(CompareKind::eq, shape.back().tensor, 1), theirs.tensor, shape.back().tensor);
+    }
+    if (!changes || n.failed())
+      return operand.value;
+    auto type = RankedTensorType::get(sizes, n.elem(operand.value));
+    return n.make<BroadcastOp>(operand.value, type.hasStaticShape() ? Value() : n.shapeTensor(shape), ValueRange(),
+                               n.allAxes(operand.value), type);
+  }
+
+  bool areEqual(Value a, int64_t axis, Value b, int64_t other) {
+    DimExpr one = n.symbolicSizes(a)[axis], two = n.symbolicSizes(b)[other];
+    return one && one == two;
+  }
+
   LogicalResult contract(ArrayRef<int> output) {
     for (Labelled &operand : operands)
       takeDiagonals(operand);
@@ -167,6 +220,9 @@ private:
       sumOut(rhs, [&](int label) { return isNeeded(label) || llvm::is_contained(lhs.labels, label); });
       dropOnes(lhs, rhs);
       dropOnes(rhs, lhs);
+      Value left = stretched(lhs, rhs);
+      rhs.value = stretched(rhs, lhs);
+      lhs.value = left;
       SmallVector<int64_t> lhsBatch, rhsBatch, lhsContract, rhsContract;
       SmallVector<int> labels, lhsFree, rhsFree;
       for (auto [axis, label] : llvm::enumerate(lhs.labels)) {
