@@ -32,7 +32,15 @@ template <bool logarithm> static LogicalResult importSoftmax(OpImport &n) {
 
 static LogicalResult importHardmax(OpImport &n) {
   return n.out(overRows(n, n.in(0), n.version, [&](Value x, int64_t axis) -> Value {
-    Value best = n.unsqueeze(n.make<ArgReduceOp>(x, axis, Combiner::max, false), {axis});
+    if (n.failed() || n.size(x, axis) == 0)
+      return x;
+    Value row = x;
+    if (ShapedType::isDynamic(n.size(x, axis))) { // there may be no element, of which none is the greatest
+      SmallVector<int64_t> low(size_t(n.rank(x)), 0), high(low);
+      high[axis] = 1;
+      row = n.pad(x, n.scalar(n.elem(x), -std::numeric_limits<double>::infinity()), low, high);
+    }
+    Value best = n.unsqueeze(n.make<ArgReduceOp>(row, axis, Combiner::max, false), {axis});
     if (n.failed())
       return {};
     return n.convert(n.compare(CompareKind::eq, n.positions(x, axis), best), n.elem(x));
