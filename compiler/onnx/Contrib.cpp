@@ -4,6 +4,7 @@
 // one.
 
 #include "compiler/onnx/Families.h"
+#include "compiler/onnx/Quantized.h"
 #include "compiler/onnx/Windows.h"
 
 using namespace mlir;
@@ -68,6 +69,15 @@ static LogicalResult importFusedConv(OpImport &n) {
   if (more && result)
     result = n.add(result, more);
   return n.out(activated(n, result, n.floatsAttr("activation_params").value_or(SmallVector<double>())));
+}
+
+static LogicalResult importNhwcFusedConv(OpImport &n) {
+  SmallVector<int64_t> second = n.allAxes(n.in(0));
+  if (n.in(3) && n.rank(n.in(3)) == n.rank(n.in(0)) && second.size() > 2) {
+    std::rotate(second.begin() + 1, second.end() - 1, second.end());
+    n.inputs[3] = n.transpose(n.in(3), second);
+  }
+  return importChannelsLast(n, importFusedConv);
 }
 
 static LogicalResult importFusedGemm(OpImport &n) {
@@ -151,6 +161,115 @@ static LogicalResult importEmbedNorm(OpImport &n) {
   return n.out(sum);
 }
 
+/// The same of bytes: two tables and what segments have, the scale and the bias, each with a scale and a zero point.
+static LogicalResult importQEmbedNorm(OpImport &n) {
+  SmallVector<Value> inputs{n.in(0), n.in(1)};
+  for (unsigned i = 2; i < 7; ++i) {
+    if (n.in(i) && !n.in(i + 6))
+      return n.error("requires a scale of input " + Twine(i) + ", found none");
+    inputs.push_back(n.in(i) ? dequantize(n, n.in(i), n.in(i + 6), n.in(i + 11), 0) : Value());
+  }
+  inputs.push_back(n.in(7));
+  n.inputs = inputs;
+  return n.failed() ? failure() : importEmbedNorm(n);
+}
+
+//===--- diffusion ----------------------------------------------------------------------------------------------===//
+
+/// Groups of channels normalized, and what an activation makes of that; of a sum, which is the second output, if
+/// `skips`.
+template <bool skips> static LogicalResult importChannelGroups(OpImport &n) {
+  Value x = n.in(0), bias = n.in(4);
+  int64_t activation = n.intAttr("activation", 0), rank = n.rank(x);
+  if (rank != 4 || n.rank(n.in(1)) != 1 || n.rank(n.in(2)) != 1)
+    return n.error("requires an operand of rank 4, a scale and a bias of rank 1, found " + printShape(n.dims(x)));
+  if (activation != 0 && activation != 1)
+    return n.unsupported("activation " + Twine(activation));
+  bool isLast = n.intAttr("channels_last", 1) != 0;
+  if (skips) {
+    if (!isLast)
+      return n.unsupported("a sum whose channels are not last");
+    // For each place, or for each picture.
+    Value skip = n.in(3);
+    x = n.add(x, n.rank(skip) == 2 ? n.unsqueeze(skip, {1, 2}) : skip);
+    x = bias ? n.add(x, bias) : x;
+  }
+  int64_t groups = n.intAttr("groups", 0), channels = n.size(x, isLast ? 3 : 1);
+  if (groups < 1 || (!ShapedType::isDynamic(channels) && channels % groups != 0))
+    return n.error("requires channels in groups, found " + Twine(channels) + " channels and " + Twine(groups) +
+                   " groups");
+  Type type = n.elem(x);
+  Value wide = isLast ? n.transpose(x, {0, 3, 1, 2}) : x;
+  wide = n.convert(wide, n.elem(n.in(1)));
+  Value y = n.make<GroupNormOp>(wide, n.in(1), n.in(2), groups, n.floatAttr("epsilon", 1e-5f));
+  if (activation && !n.failed())
+    y = n.mul(y, n.make<LogisticOp>(y));
+  y = n.convert(y, type);
+  (void)n.out(isLast ? n.transpose(y, {0, 2, 3, 1}) : y);
+  return skips ? n.out(x) : success(!n.failed());
+}
+
+static LogicalResult importBiasAdd(OpImport &n) { return n.out(n.add(n.add(n.in(0), n.in(1)), n.in(2))); }
+
+/// The first half of each row times gelu of the second.
+static LogicalResult importBiasSplitGelu(OpImport &n) {
+  Value x = n.add(n.in(0), n.in(1));
+  int64_t last = n.rank(x) - 1, width = last < 0 ? 0 : n.size(x, last);
+  if (last < 0 || ShapedType::isDynamic(width) || width % 2 != 0)
+    return n.error("requires rows of an even number of elements, found " + printShape(n.dims(x)));
+  return n.out(n.mul(n.slice(x, last, 0, width / 2), gelu(n, n.slice(x, last, width / 2, width), false)));
+}
+
+//===--- positions and distances --------------------------------------------------------------------------------===//
+
+/// What T5 adds to scores: for each distance between a query and a key a bucket's row of a table, [1, heads, queries,
+/// keys]. Half of the buckets have one distance each, the others logarithmic ranges up to the greatest one.
+static LogicalResult importRelativePositionBias(OpImport &n) {
+  Value table = n.in(0);
+  if (n.rank(table) != 2 || ShapedType::isDynamic(n.size(table, 0)))
+    return n.error("requires a table of rank 2 of a known number of buckets, found " + printShape(n.dims(table)));
+  bool isBothWays = n.intAttr("is_bidirectional", 0) != 0;
+  int64_t all = n.size(table, 0), buckets = isBothWays ? all / 2 : all, exact = buckets / 2,
+          most = n.intAttr("max_distance", 0);
+  if (exact < 1 || most <= exact)
+    return n.error("requires a max_distance above " + Twine(exact) + " for " + Twine(all) + " buckets, found " +
+                   Twine(most));
+  Type index = n.b.getI64Type(), real = n.b.getF32Type();
+  auto lengthOf = [&](Value value) {
+    Value length = n.reshape(n.convert(value, index), {1});
+    std::optional<SmallVector<int64_t>> known = n.knownInts(length);
+    return known ? n.fixed(known->front()) : Size{ShapedType::kDynamic, length};
+  };
+  Value plane = n.spread(n.scalarInt(0), {lengthOf(n.in(1)), lengthOf(n.in(2))});
+  Value distance = n.sub(n.positions(plane, 1), n.positions(plane, 0)), first;
+  if (isBothWays) {
+    first = n.select(n.compare(CompareKind::gt, distance, 0), double(buckets), n.full(distance, 0));
+    distance = n.make<AbsOp>(distance);
+  } else {
+    distance = n.max(n.sub(0, distance), 0);
+  }
+  Value ratio = n.make<LogOp>(n.div(n.convert(n.max(distance, 1), real), double(exact)));
+  Value far = n.mul(n.div(ratio, std::log(float(most) / float(exact))), double(buckets - exact));
+  far = n.min(n.add(n.convert(far, index), double(exact)), double(buckets - 1));
+  Value bucket = n.select(n.compare(CompareKind::lt, distance, double(exact)), distance, far);
+  bucket = first ? n.add(bucket, first) : bucket;
+  return n.out(n.unsqueeze(n.transpose(n.gather(table, bucket, 0), {2, 0, 1}), {0}));
+}
+
+/// Distances of all rows of one matrix to all of another.
+static LogicalResult importCDist(OpImport &n) {
+  StringRef metric = n.stringAttr("metric", "sqeuclidean");
+  if (!haveOneFloatType(n, {n.in(0), n.in(1)}))
+    return failure();
+  if (metric != "sqeuclidean" && metric != "euclidean")
+    return n.unsupported("metric '" + metric + "'");
+  if (n.rank(n.in(0)) != 2 || n.rank(n.in(1)) != 2)
+    return n.error("requires matrices, found " + printShape(n.dims(n.in(0))) + " and " + printShape(n.dims(n.in(1))));
+  Value apart = n.sub(n.unsqueeze(n.in(0), {1}), n.unsqueeze(n.in(1), {0}));
+  Value sum = n.reduce(Combiner::add, n.mul(apart, apart), {2}, false);
+  return n.out(metric == "euclidean" ? n.make<SqrtOp>(sum) : sum);
+}
+
 void registerContrib(Registry &r) {
   r.addContrib("Gelu", 1, importGelu);
   r.addContrib("BiasGelu", 2, importBiasGelu);
@@ -158,10 +277,19 @@ void registerContrib(Registry &r) {
   r.addContrib("QuickGelu", 1, importQuickGelu);
   r.addContrib("FusedConv", 2, importFusedConv);
   r.addContrib("FusedGemm", 2, importFusedGemm);
+  r.addContrib("NhwcFusedConv", 2, importNhwcFusedConv);
   r.addContrib("FusedMatMul", 2, importFusedMatMul);
+  r.addContrib("TransposeMatMul", 2, importFusedMatMul); // its name in earlier versions
   r.addContrib("SkipLayerNormalization", 3, importSkipNorm<true>);
   r.addContrib("SkipSimplifiedLayerNormalization", 3, importSkipNorm<false>);
   r.addContrib("EmbedLayerNormalization", 1, importEmbedNorm);
+  r.addContrib("QEmbedLayerNormalization", 1, importQEmbedNorm);
+  r.addContrib("GroupNorm", 3, importChannelGroups<false>);
+  r.addContrib("SkipGroupNorm", 4, importChannelGroups<true>);
+  r.addContrib("BiasAdd", 3, importBiasAdd);
+  r.addContrib("BiasSplitGelu", 2, importBiasSplitGelu);
+  r.addContrib("RelativePositionBias", 3, importRelativePositionBias);
+  r.addContrib("CDist", 2, importCDist);
   r.add("SimplifiedLayerNormalization", 1, 2, importSimplifiedNorm);
 }
 

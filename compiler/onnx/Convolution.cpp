@@ -192,6 +192,20 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill)
                                ConvLayout::channels_first, elementType);
 }
 
+LogicalResult importChannelsLast(OpImport &n, ImportFn import) {
+  int64_t rank = n.rank(n.in(0));
+  if (rank < 3)
+    return n.error("requires an operand of rank 3 at least, found " + printShape(n.dims(n.in(0))));
+  SmallVector<int64_t> second = n.allAxes(n.in(0)), last = second;
+  std::rotate(second.begin() + 1, second.end() - 1, second.end());
+  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+  n.inputs[0] = n.transpose(n.in(0), second);
+  if (failed(import(n)))
+    return failure();
+  n.outputs[0] = n.transpose(n.outputs[0], last);
+  return success(!n.failed());
+}
+
 static LogicalResult importConv(OpImport &n) {
   Value x = n.in(0), bias = n.in(2);
   Value result = convolve(n, x, n.in(1), n.elem(x));
@@ -307,6 +321,15 @@ static LogicalResult importConvTranspose(OpImport &n) {
 void registerConvolution(Registry &r) {
   registerDeform(r);
   r.add("Conv", 1, 2, importConv);
+  r.addContrib("NhwcConv", 2, [](OpImport &n) {
+    // Filters have their channels last, too.
+    int64_t rank = n.rank(n.in(1));
+    SmallVector<int64_t> second = n.allAxes(n.in(1));
+    if (rank > 2)
+      std::rotate(second.begin() + 1, second.end() - 1, second.end());
+    n.inputs[1] = n.transpose(n.in(1), second);
+    return importChannelsLast(n, importConv);
+  });
   r.add("CausalConvWithState", 27, 2, importCausalConvWithState);
   r.add("ConvTranspose", 1, 2, importConvTranspose);
 }

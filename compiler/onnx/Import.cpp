@@ -433,7 +433,7 @@ LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Fr
       int64_t version = versionOf(frame.opsets, node.domain());
       std::string reason;
       const OpEntry *entry = Registry::get().find(node.domain(), node.op_type(), version, reason);
-      OpImport import(*this, frame, node, version, b, loc, shapes);
+      OpImport import(*this, frame, node, entry && entry->standard ? entry->standard : version, b, loc, shapes);
       for (const std::string &input : node.input())
         import.inputs.push_back(input.empty() ? Value() : frame.values.lookup(input));
       while (!import.inputs.empty() && !import.inputs.back())

@@ -160,6 +160,7 @@ void registerIndexing(Registry &r) {
   r.add("Gather", 1, 2, importGather);
   r.add("GatherElements", 11, 2, importGatherElements);
   r.add("GatherND", 11, 2, importGatherNd);
+  r.addContrib("GatherND", 2, importGatherNd, 11);
   r.add("Scatter", 9, 3, importScatterElements);
   r.add("ScatterElements", 11, 3, importScatterElements);
   r.add("ScatterND", 11, 3, importScatterNd);

@@ -328,6 +328,7 @@ void registerMovement(Registry &r) {
   r.add("Split", 2, 1, importSplit);
   r.add("Slice", 1, 1, importSlice);
   r.add("Pad", 1, 1, importPad);
+  r.addContrib("Pad", 2, importPad, 13);
   r.add("Tile", 6, 2, importTile);
   r.add("CenterCropPad", 18, 2, importCenterCropPad);
   r.add("DepthToSpace", 1, 1, importDepthToSpace);

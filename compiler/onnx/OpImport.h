@@ -116,6 +116,8 @@ struct OpEntry {
   int64_t until;
   unsigned minInputs;
   ImportFn import;
+  /// The operator set whose operator a node of another domain is, 0 for its own domain's.
+  int64_t standard = 0;
 };
 
 /// Operators by domain and name.
@@ -130,9 +132,11 @@ public:
   }
   void addIn(llvm::StringRef domain, llvm::StringRef name, int64_t since, unsigned minInputs, ImportFn import,
              int64_t until = kNewestOpset);
-  /// An operator of onnxruntime's domain, which has one version of each.
-  void addContrib(llvm::StringRef name, unsigned minInputs, ImportFn import) {
+  /// An operator of onnxruntime's domain, which has one version of each. `standard`: the one that is ONNX's of that
+  /// operator set.
+  void addContrib(llvm::StringRef name, unsigned minInputs, ImportFn import, int64_t standard = 0) {
     addIn("com.microsoft", name, 1, minInputs, import);
+    entries[("com.microsoft." + name).str()].back().standard = standard;
   }
 
   /// The entry for a version, or null and why there is none.

@@ -169,6 +169,7 @@ static LogicalResult importMaxUnpool(OpImport &n) {
 
 void registerPooling(Registry &r) {
   r.add("MaxPool", 1, 1, importMaxPool);
+  r.addContrib("NhwcMaxPool", 1, [](OpImport &n) { return importChannelsLast(n, importMaxPool); });
   r.add("AveragePool", 1, 1, importAveragePool);
   r.add("LpPool", 1, 1, importLpPool);
   r.add("GlobalMaxPool", 1, 1,

@@ -304,6 +304,9 @@ void registerQuantize(Registry &r) {
   r.add("ConvInteger", 10, 2, importConvInteger);
   r.add("QLinearMatMul", 10, 8, importQLinearMatMul);
   r.add("QLinearConv", 10, 8, importQLinearConv);
+  r.addContrib("QLinearConv", 8, [](OpImport &n) {
+    return n.intAttr("channels_last", 0) ? importChannelsLast(n, importQLinearConv) : importQLinearConv(n);
+  });
 }
 
 } // namespace sinter::onnx

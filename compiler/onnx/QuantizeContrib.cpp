@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/Families.h"
 #include "compiler/onnx/Quantized.h"
+#include "compiler/onnx/Windows.h"
 #include "ir/Blocks.h"
 
 using namespace mlir;
@@ -46,17 +47,25 @@ static LogicalResult importQLinearGlobalAveragePool(OpImport &n) {
   return outBytes(n, n.mean(x, spatial, true), 3);
 }
 
+static LogicalResult importPoolOfBytes(OpImport &n) {
+  Value x = numbersOf(n, 0);
+  return n.failed() ? failure() : outBytes(n, averagePool(n, x), 3);
+}
+
 static LogicalResult importQLinearAveragePool(OpImport &n) {
+  bool isLast = n.intAttr("channels_last", 0) && n.rank(n.in(0)) > 2;
+  return isLast ? importChannelsLast(n, importPoolOfBytes) : importPoolOfBytes(n);
+}
+
+/// The mean of numbers along axes, all of them where none are named.
+static LogicalResult importQLinearReduceMean(OpImport &n) {
   Value x = numbersOf(n, 0);
   if (n.failed())
     return failure();
-  if (!n.intAttr("channels_last", 0) || n.rank(x) < 3)
-    return outBytes(n, averagePool(n, x), 3);
-  SmallVector<int64_t> first = n.allAxes(x), last = first;
-  std::rotate(first.begin() + 1, first.end() - 1, first.end());
-  std::rotate(last.begin() + 1, last.begin() + 2, last.end());
-  Value pooled = averagePool(n, n.transpose(x, first));
-  return outBytes(n, pooled ? n.transpose(pooled, last) : Value(), 3);
+  SmallVector<int64_t> axes = n.intsAttr("axes").value_or(n.allAxes(x));
+  if (failed(n.normalizeAxes(axes, n.rank(x))))
+    return failure();
+  return outBytes(n, n.mean(x, axes, n.intAttr("keepdims", 1) != 0), 3);
 }
 
 static LogicalResult importQLinearSoftmax(OpImport &n) {
@@ -352,6 +361,7 @@ void registerQuantizeContrib(Registry &r) {
   r.addContrib("QLinearLeakyRelu", 4, importQLinearLeakyRelu);
   r.addContrib("QLinearGlobalAveragePool", 4, importQLinearGlobalAveragePool);
   r.addContrib("QLinearAveragePool", 4, importQLinearAveragePool);
+  r.addContrib("QLinearReduceMean", 4, importQLinearReduceMean);
   r.addContrib("QLinearSoftmax", 4, importQLinearSoftmax);
   r.addContrib("QLinearWhere", 9, importQLinearWhere);
   r.addContrib("QLinearConcat", 5, importQLinearConcat);

@@ -304,6 +304,7 @@ void registerResize(Registry &r) {
   r.add("Upsample", 7, 1, importResize, 8);
   r.add("Upsample", 9, 2, importResize);
   r.add("GridSample", 16, 2, importGridSample);
+  r.addContrib("GridSample", 2, importGridSample, 16);
   r.add("AffineGrid", 20, 2, importAffineGrid);
   r.add("RoiAlign", 10, 3, importRoiAlign);
 }

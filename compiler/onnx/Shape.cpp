@@ -62,7 +62,9 @@ static LogicalResult importConstantOfShape(OpImport &n) {
 }
 
 static LogicalResult importRange(OpImport &n) {
-  Value start = n.reshape(n.in(0), {}), limit = n.reshape(n.in(1), {}), delta = n.reshape(n.in(2), {});
+  Value start = n.reshape(n.in(0), {}), limit = n.reshape(n.in(1), {});
+  Value delta =
+      n.in(2) || n.failed() ? n.reshape(n.in(2), {}) : n.scalar(n.elem(start), 1); // onnxruntime's may lack it
   Type type = n.elem(start);
   std::optional<double> first = n.knownScalar(start), last = n.knownScalar(limit), step = n.knownScalar(delta);
   Size size;
@@ -380,12 +382,26 @@ static LogicalResult importExpand(OpImport &n) {
   return n.out(n.expand(n.in(0), n.convert(n.in(1), n.b.getI64Type())));
 }
 
+/// One more axis of size 1, where the second input says.
+static LogicalResult importExpandDims(OpImport &n) {
+  Value x = n.in(0);
+  std::optional<SmallVector<int64_t>> axes = n.knownInts(n.in(1));
+  if (!axes || axes->size() != 1)
+    return n.unsupported("an axis that is known only at run time");
+  if (failed(n.normalizeAxes(*axes, n.rank(x) + 1)))
+    return failure();
+  return n.out(n.unsqueeze(x, *axes));
+}
+
 void registerShape(Registry &r) {
   r.add("Constant", 1, 0, importConstant);
   r.add("ConstantOfShape", 9, 1, importConstantOfShape);
   r.add("Range", 11, 3, importRange);
   r.add("EyeLike", 9, 1, importEyeLike);
   r.add("Trilu", 14, 1, importTrilu);
+  r.addContrib("Range", 2, importRange);
+  r.addContrib("Trilu", 1, importTrilu);
+  r.addContrib("ExpandDims", 2, importExpandDims);
   r.add("Shape", 1, 1, importShape);
   r.add("Size", 1, 1, [](OpImport &n) { return n.out(n.count(n.in(0))); });
   r.add("Reshape", 1, 1, importReshape);

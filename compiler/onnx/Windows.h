@@ -43,6 +43,9 @@ mlir::Value padOpen(OpImport &n, mlir::Value x, const Window &window, mlir::Valu
 /// zeros, or `fill` if there is one.
 mlir::Value convolve(OpImport &n, mlir::Value x, mlir::Value filter, mlir::Type elementType, mlir::Value fill = {});
 
+/// Imports a node whose first input and result have channels last by `import`, which has them second.
+mlir::LogicalResult importChannelsLast(OpImport &n, ImportFn import);
+
 /// `bias` [C] along axis 1 of `like`.
 mlir::Value alongChannels(OpImport &n, mlir::Value bias, mlir::Value like);
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """fused_contrib.py SINTER: products, normalizations and attention of onnxruntime's own domain against onnxruntime, to 2e-5 of the greatest number."""
+import math
 import sys
 
 import numpy as np
 from onnx import TensorProto
 
-from contrib_node import run_both
+from contrib_node import run_both, run_ours
 
 RNG = np.random.default_rng(3)
 failures = 0
@@ -59,6 +60,83 @@ def check_small(sinter):
     ids = {"ids": ints(30, 2, 7), "kinds": ints(2, 2, 7), "w": words, "p": places, "s": segments, "g": row, "b": draw(48), "mask": np.array([[1] * 7, [1] * 4 + [0] * 3], np.int32)}
     check(sinter, "EmbedLayerNormalization", "EmbedLayerNormalization", ids, (TensorProto.FLOAT, TensorProto.INT32), epsilon=1e-6)
     check(sinter, "EmbedLayerNormalization of places", "EmbedLayerNormalization", ids | {"kinds": None, "s": None, "mask": None, "places": ints(12, 2, 7)}, (TensorProto.FLOAT, TensorProto.INT32, TensorProto.FLOAT))
+
+
+def close(title, expected, got, printed):
+    """To NumPy's numbers, of operators that onnxruntime has on GPUs alone."""
+    global failures
+    if got is None or got.shape != expected.shape or not np.abs(got - expected).max() < 2e-5 * max(np.abs(expected).max(), 1e-6):
+        failures += 1
+        print(f"{title}: {None if got is None else got.shape} for {expected.shape} {printed}")
+
+
+def check_more(sinter):
+    """Operators that onnxruntime's domain had before ONNX, and those of diffusion models and of T5."""
+    floats = (TensorProto.FLOAT,)
+    x = draw(2, 3, 5, 5)
+    for opened in ((), ("x",)):
+        check(sinter, f"Trilu {opened}", "Trilu", {"x": x, "k": np.array(1)}, constants=["k"], opened=opened, upper=0)
+        check(sinter, f"ExpandDims {opened}", "ExpandDims", {"x": x, "a": np.array(-2, np.int32)}, constants=["a"], opened=opened)
+        check(sinter, f"GatherND {opened}", "GatherND", {"x": x, "i": np.array([[0, 1], [1, 2]])}, opened=opened)
+        check(sinter, f"Pad {opened}", "Pad", {"x": x, "p": np.array([0, 0, 1, 2, 0, 0, 2, 1]), "v": np.float32([3])}, constants=["p", "v"], opened=opened)
+        check(sinter, f"GridSample {opened}", "GridSample", {"x": x, "g": RNG.uniform(-1, 1, (2, 4, 3, 2)).astype(np.float32)}, opened=opened)
+        check(sinter, f"TransposeMatMul {opened}", "TransposeMatMul", {"x": draw(2, 9, 5), "b": draw(2, 7, 9)}, opened=opened, transA=1, transB=1, alpha=0.25)
+        for metric in ("euclidean", "sqeuclidean"):
+            check(sinter, f"CDist {metric} {opened}", "CDist", {"x": draw(5, 8), "b": draw(7, 8)}, opened=opened, metric=metric)
+    check(sinter, "Range", "Range", {"a": np.float32(1), "b": np.float32(9), "c": np.float32(1.5)}, constants=["a", "b", "c"])
+    check(sinter, "Range of ones", "Range", {"a": np.array(2), "b": np.array(7)}, (TensorProto.INT64,))
+
+    x, w, b = draw(1, 9, 9, 8), draw(16, 3, 3, 8), draw(16)
+    direct = reference_conv(x.transpose(0, 3, 1, 2), w.transpose(0, 3, 1, 2), b).transpose(0, 2, 3, 1)
+    got, printed = run_ours(sinter, "NhwcConv", {"x": x, "w": w, "b": b}, ["w", "b"], floats, pads=(1, 1, 1, 1))
+    close("NhwcConv", direct, got and got[0], printed)
+    more = draw(*direct.shape)
+    got, printed = run_ours(sinter, "NhwcFusedConv", {"x": x, "w": np.ascontiguousarray(w.transpose(0, 3, 1, 2)), "b": b, "z": more}, ["w", "b"], floats, pads=(1, 1, 1, 1), activation="Relu")
+    close("NhwcFusedConv", np.maximum(direct + more, 0), got and got[0], printed)
+
+    x, scale, bias = draw(2, 5, 6, 12), draw(12), draw(12)
+
+    def groups(x, activation):
+        parts = x.astype(np.float64).reshape(2, 30, 4, 3)
+        y = ((parts - parts.mean((1, 3), keepdims=True)) / np.sqrt(parts.var((1, 3), keepdims=True) + 1e-5)).reshape(x.shape) * scale + bias
+        return y / (1 + np.exp(-y)) if activation else y
+
+    for activation in (0, 1):
+        for last in (1, 0):
+            given = x if last else np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+            got, printed = run_ours(sinter, "GroupNorm", {"x": given, "g": scale, "b": bias}, ["g", "b"], floats, groups=4, activation=activation, channels_last=last)
+            wanted = groups(x, activation)
+            close(f"GroupNorm {activation} {last}", wanted if last else wanted.transpose(0, 3, 1, 2), got and got[0], printed)
+        for skip, more in ((draw(2, 5, 6, 12), draw(12)), (draw(2, 12), None), (draw(2, 1, 1, 12), draw(12))):
+            got, printed = run_ours(sinter, "SkipGroupNorm", {"x": x, "g": scale, "b": bias, "s": skip, "m": more}, ["g", "b"], floats * 2, groups=4, activation=activation)
+            total = x + (skip if skip.ndim == 4 else skip[:, None, None]) + (0 if more is None else more)
+            for name, wanted, k in (("", groups(total, activation), 0), ("sum", total, 1)):
+                close(f"SkipGroupNorm {activation} {skip.shape} {name}", wanted, got and got[k], printed)
+    x, bias, skip = draw(2, 7, 24), draw(24), draw(2, 7, 24)
+    got, printed = run_ours(sinter, "BiasAdd", {"x": x, "b": bias, "s": skip}, ["b"], floats)
+    close("BiasAdd", x + bias + skip, got and got[0], printed)
+    got, printed = run_ours(sinter, "BiasSplitGelu", {"x": x, "b": bias}, ["b"], floats)
+    left, right = np.split((x + bias).astype(np.float64), 2, -1)
+    close("BiasSplitGelu", left * right * 0.5 * (1 + np.vectorize(math.erf)(right / math.sqrt(2))), got and got[0], printed)
+
+    table = draw(32, 4)
+    for both in (0, 1):
+        for queries, keys in ((6, 200), (150, 150)):
+            away = np.arange(keys) - np.arange(queries)[:, None]
+            count, first = (16, np.where(away > 0, 16, 0)) if both else (32, 0)
+            away = np.abs(away) if both else np.maximum(-away, 0)
+            far = count // 2 + (np.log(np.maximum(away, 1).astype(np.float32) / (count // 2)) / np.log(np.float32(128) / (count // 2)) * (count - count // 2)).astype(int)
+            rows = first + np.where(away < count // 2, away, np.minimum(far, count - 1))
+            for constants in (["q", "k"], []):
+                got, printed = run_ours(sinter, "RelativePositionBias", {"t": table, "q": np.array([queries]), "k": np.array([keys])}, constants, floats, max_distance=128, is_bidirectional=both)
+                close(f"RelativePositionBias {both} {queries} {keys}", table[rows].transpose(2, 0, 1)[None], got and got[0], printed)
+
+
+def reference_conv(x, w, b):
+    """Of windows of 3 by 3 with one element of zeros around."""
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, w) + b[:, None, None]
 
 
 def angles(length, half):
@@ -134,6 +212,7 @@ def check_groups(sinter):
 def main():
     sinter = sys.argv[1]
     check_small(sinter)
+    check_more(sinter)
     check_rotary(sinter)
     check_attention(sinter)
     check_groups(sinter)

@@ -31,12 +31,12 @@ def u8(value):
     return np.asarray(value, np.uint8)
 
 
-def compare(sinter, title, op, values, constants, expected_steps, bound=1e-5, opened=(), count=1, **attributes):
-    """`values`, `constants` and `opened`: those of run_both; `count`: that of the outputs."""
+def compare(sinter, title, op, values, constants, expected_steps, bound=1e-5, opened=(), more=(), **attributes):
+    """`values`, `constants` and `opened`: those of run_both; `more`: the types of further outputs."""
     global failures
-    kinds = [TensorProto.UINT8 if expected_steps else TensorProto.FLOAT] * count
+    kinds = [TensorProto.UINT8 if expected_steps else TensorProto.FLOAT, *more]
     wanted, found, printed = run_both(sinter, op, values, constants, kinds, opened=opened, **attributes)
-    for expected, got in zip(wanted, found or [None] * count):
+    for expected, got in zip(wanted, found or [None] * len(kinds)):
         apart = None if got is None or got.shape != expected.shape else np.abs(got.astype(np.float64) - expected).max() / (1 if expected_steps else np.abs(expected).max())
         if apart is None or got.dtype != expected.dtype or apart > (1 if expected_steps else bound):
             failures += 1
@@ -67,7 +67,39 @@ def check_products(sinter):
                                 ("with a past", {"m": None, "xz": u8(120), "wz": None, "past": RNG.standard_normal((2, 2, 4, 5, 8)).astype(np.float32)})):
                 values = attention | more
                 fixed = [name for name in ("w", "b", "xs", "ws", "xz", "wz") if values.get(name) is not None]
-                compare(sinter, f"QAttention {title} {columns} {opened}", "QAttention", values, fixed, False, opened=opened, count=2 if "past" in more else 1, num_heads=4, unidirectional=int("past" in more))
+                compare(sinter, f"QAttention {title} {columns} {opened}", "QAttention", values, fixed, False, opened=opened, more=[TensorProto.FLOAT] if "past" in more else [], num_heads=4, unidirectional=int("past" in more))
+
+
+def check_channels_last(sinter):
+    """Convolutions and pools of pictures whose channels are last, and tables of bytes."""
+    for opened in ((), ("x",)):
+        x = draw((2, 9, 8, 6), np.uint8)
+        for title, groups, columns in (("", 1, ()), ("of columns", 1, (12,)), ("of groups", 6, (12,))):
+            filters = {"w": narrow((12, 6 // groups, 3, 3)), "ws": RNG.uniform(0.01, 0.02, columns).astype(np.float32), "wz": np.zeros(columns, np.int8)}
+            values = {"x": x, "xs": f32(0.05), "xz": u8(120), **filters, "ys": f32(0.3), "yz": u8(100), "b": RNG.integers(-999, 999, 12).astype(np.int32)}
+            open_size = opened if columns == () else ()  # of an open number of channels nothing is tested here
+            compare(sinter, f"QLinearConv {title} {opened}", "QLinearConv", values, [name for name in values if name != "x"], True, opened=open_size, channels_last=1, group=groups, pads=(1, 1, 1, 1), strides=(2, 1))
+        compare(sinter, f"NhwcMaxPool {opened}", "NhwcMaxPool", {"x": x}, [], True, opened=opened, kernel_shape=(3, 2), strides=(2, 1), pads=(1, 0, 1, 1))
+    tables = {"words": draw((30, 48), np.uint8), "places": draw((12, 48), np.uint8), "kinds": draw((2, 48), np.uint8), "g": draw((48,), np.uint8), "b": draw((48,), np.uint8)}
+    ids = {"ids": RNG.integers(0, 30, (2, 7)).astype(np.int32), "segments": RNG.integers(0, 2, (2, 7)).astype(np.int32)}
+    scales, zeros = {f"s{k}": f32(0.01 + 0.01 * k) for k in range(5)}, {f"z{k}": u8(100 + k) for k in range(5)}
+    values = ids | tables | {"mask": np.array([[1] * 7, [1] * 4 + [0] * 3], np.int32)} | scales | zeros
+    compare(sinter, "QEmbedLayerNormalization", "QEmbedLayerNormalization", values, [*tables, *scales, *zeros], False, more=[TensorProto.INT32], epsilon=1e-6)
+    # onnxruntime knows this one and has no kernel for it here.
+    x = draw((2, 6, 5, 4), np.uint8)
+    for axes, keep in (((1, 2), 0), ((-1,), 1), (None, 1)):
+        attributes = {"keepdims": keep} | ({"axes": axes} if axes else {})
+        values = {"x": x, "xs": f32(0.05), "xz": u8(120), "ys": f32(0.02), "yz": u8(40)}
+        got, printed = run_ours(sinter, "QLinearReduceMean", values, ["xs", "xz", "ys", "yz"], [TensorProto.UINT8], **attributes)
+        mean = (x.astype(np.float64) - 120).mean(axes, keepdims=bool(keep)) * 0.05
+        judge(f"QLinearReduceMean {attributes}", np.clip(np.round(mean / 0.02) + 40, 0, 255).astype(np.uint8), got and got[0], printed)
+
+
+def judge(title, expected, got, printed):
+    global failures
+    if got is None or got.shape != expected.shape or got.dtype != expected.dtype or np.abs(got.astype(np.float64) - expected).max() > 1:
+        failures += 1
+        print(f"{title}: {got} for {expected} {printed}")
 
 
 def check_order(sinter, rows, weights, zero, k, bits, block):
@@ -114,6 +146,7 @@ def main():
     compare(sinter, "QGemm", "QGemm", gemm | {"ys": f32(0.4), "yz": u8(128)}, [*fixed, "ys", "yz"], True, transB=1)
     compare(sinter, "QGemm to floats", "QGemm", gemm, fixed, False, transB=1)
     check_products(sinter)
+    check_channels_last(sinter)
     for directions, inputs, hidden, hasChannels in ((1, 20, 16, False), (2, 12, 24, True)):
         lines = (directions, 4 * hidden) if hasChannels else (directions,)
         cells = {"x": RNG.uniform(-1, 1, (7, 3, inputs)).astype(np.float32), "w": narrow((directions, inputs, 4 * hidden)), "r": narrow((directions, hidden, 4 * hidden)),
