@@ -441,14 +441,17 @@ LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Fr
       bool missing = false;
       for (unsigned i = 0; entry && i < entry->minInputs; ++i)
         missing |= !import.in(i);
+      bool hasSequence = llvm::any_of(node.input(), [&](StringRef input) { return frame.sequences.contains(input); });
       if (!entry)
         result = fail(reason);
+      else if (hasSequence && !StringRef(node.op_type()).contains("Sequence"))
+        result = import.unsupported("a sequence as an input");
       else if (missing)
         result = fail("requires at least " + Twine(entry->minInputs) + " inputs, found fewer");
       else if (result = checkInputTypes(import); succeeded(result))
         result = entry->import ? entry->import(import) : importGradient(import, frame.values);
       for (unsigned i = 0; succeeded(result) && i < import.numOutputs(); ++i) {
-        if (!import.wants(i))
+        if (!import.wants(i) || import.isSequence)
           continue;
         if (i >= import.outputs.size() || !import.outputs[i])
           result = import.unsupported("output " + Twine(i) + " ('" + node.output(int(i)) + "')");

@@ -15,6 +15,9 @@ namespace sinter::onnx {
 /// The names of one graph or function body, and what they are read with.
 struct Frame {
   llvm::StringMap<mlir::Value> values;
+  /// What sequences hold; their names are not among the values.
+  llvm::StringMap<llvm::SmallVector<mlir::Value>> sequences;
+  uint64_t sequenceValues = 0;
   /// Operator set versions by domain.
   llvm::StringMap<int64_t> opsets;
   /// In a function body: the attributes of the call, else null.

@@ -26,6 +26,8 @@ using sinter::kMaxRank;
 using sinter::kMaxTensorBytes;
 /// Inputs, outputs or attributes of one node.
 inline constexpr int kMaxNodeEdges = 1 << 16;
+/// Values that all sequences of a graph hold together.
+inline constexpr uint64_t kMaxSequenceValues = uint64_t(1) << 20;
 /// Characters of a name that an error message repeats.
 inline constexpr int kMaxNameInMessage = 120;
 /// Elements up to which an integer constant may steer the import (shapes, axes, pads ...).

@@ -2,6 +2,7 @@
 #include "compiler/onnx/OpImport.h"
 
 #include "compiler/onnx/Importer.h"
+#include "compiler/onnx/Limits.h"
 #include "ir/Checks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -9,6 +10,22 @@
 using namespace mlir;
 
 namespace sinter::onnx {
+
+const SmallVector<Value> *OpImport::sequence(unsigned i) const {
+  auto it = int(i) < node.input_size() ? frame.sequences.find(node.input(int(i))) : frame.sequences.end();
+  return it == frame.sequences.end() ? nullptr : &it->second;
+}
+
+LogicalResult OpImport::outSequence(ArrayRef<Value> values) {
+  isSequence = true;
+  frame.sequenceValues += values.size();
+  if (frame.sequenceValues > kMaxSequenceValues)
+    return error("requires sequences of at most " + Twine(kMaxSequenceValues) +
+                 " tensors together (kMaxSequenceValues)");
+  if (!failed() && wants(0))
+    frame.sequences[node.output(0)].assign(values.begin(), values.end());
+  return success(!failed());
+}
 
 bool OpImport::forInference() const { return importer.forInference(); }
 

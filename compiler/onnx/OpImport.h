@@ -38,6 +38,11 @@ public:
   /// True if output `i` has a name, that is: may be used.
   bool wants(unsigned i) const { return int(i) < node.output_size() && !node.output(int(i)).empty(); }
 
+  /// What the sequence holds that is input `i`, null if that is none.
+  const llvm::SmallVector<mlir::Value> *sequence(unsigned i) const;
+  /// Makes the only output a sequence of `values`.
+  mlir::LogicalResult outSequence(llvm::ArrayRef<mlir::Value> values);
+
   /// Sets the next output.
   mlir::LogicalResult out(mlir::Value value) {
     outputs.push_back(value);
@@ -100,6 +105,7 @@ public:
 
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Value> outputs;
+  bool isSequence = false;
 
 private:
   void noteUnsupported(const llvm::Twine &message) override;
@@ -165,6 +171,7 @@ void registerQuantizeContrib(Registry &registry);
 void registerQuantizeProducts(Registry &registry);
 void registerResize(Registry &registry);
 void registerLoss(Registry &registry);
+void registerSequences(Registry &registry);
 void registerSignal(Registry &registry);
 void registerRandom(Registry &registry);
 void registerTraining(Registry &registry);

@@ -24,6 +24,7 @@ Registry::Registry() {
   registerQuantizeProducts(*this);
   registerResize(*this);
   registerLoss(*this);
+  registerSequences(*this);
   registerSignal(*this);
   registerRandom(*this);
   registerTraining(*this);
