@@ -370,16 +370,32 @@ LogicalResult Importer::importCall(const onnxfile::Node &node, const onnxfile::F
   for (int i = 0; i < function.input_size(); ++i)
     callee.values[function.input(i)] =
         i < node.input_size() && !node.input(i).empty() ? frame.values[node.input(i)] : Value();
+  for (int i = 0; i < std::min(function.input_size(), node.input_size()); ++i)
+    if (auto it = frame.sequences.find(node.input(i)); it != frame.sequences.end())
+      if (!keepSequence(callee, function.input(i), it->second))
+        return failure();
   if (failed(importNodes(function.node(), callee, b, loc)))
     return failure();
   for (int i = 0; i < node.output_size(); ++i)
-    if (!node.output(i).empty()) {
+    if (auto it = callee.sequences.find(function.output(i)); it != callee.sequences.end()) {
+      if (!keepSequence(frame, node.output(i), it->second))
+        return failure();
+    } else if (!node.output(i).empty()) {
       Value value = callee.values[function.output(i)];
       if (!value)
         return fail("output '" + node.output(i) + "' is given no value");
       frame.values[node.output(i)] = value;
     }
   return success();
+}
+
+bool Importer::keepSequence(Frame &frame, StringRef name, ArrayRef<Value> values) {
+  sequenceValues += values.size();
+  if (sequenceValues > kMaxSequenceValues)
+    return succeeded(fail("requires sequences of at most " + Twine(kMaxSequenceValues) +
+                          " tensors together (kMaxSequenceValues), found more"));
+  frame.sequences[name].assign(values.begin(), values.end());
+  return true;
 }
 
 LogicalResult Importer::checkInputTypes(OpImport &n) {

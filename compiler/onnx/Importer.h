@@ -17,7 +17,6 @@ struct Frame {
   llvm::StringMap<mlir::Value> values;
   /// What sequences hold; their names are not among the values.
   llvm::StringMap<llvm::SmallVector<mlir::Value>> sequences;
-  uint64_t sequenceValues = 0;
   /// Operator set versions by domain.
   llvm::StringMap<int64_t> opsets;
   /// In a function body: the attributes of the call, else null.
@@ -53,6 +52,8 @@ public:
   mlir::Type elementType(int64_t onnxType);
   /// Expressions that are sizes of tensors of which the file asks for the shape.
   llvm::DenseSet<const void *> sizesOfValues;
+  /// Gives `name` what a sequence holds. False, after an error, where all sequences hold too many values.
+  bool keepSequence(Frame &frame, llvm::StringRef name, llvm::ArrayRef<mlir::Value> values);
   bool forInference() const { return options.forInference; }
   bool checksPositions() const { return options.checkPositions; }
   /// Appends one line to the report.
@@ -76,6 +77,8 @@ public:
   }
 
 private:
+  /// Values that were put into sequences.
+  uint64_t sequenceValues = 0;
   mlir::LogicalResult refuseUnsupported();
   template <typename Nodes>
   void collectUnsupported(const Nodes &nodes, const llvm::StringMap<int64_t> &opsets, std::vector<std::string> &lines,

@@ -26,7 +26,7 @@ using sinter::kMaxRank;
 using sinter::kMaxTensorBytes;
 /// Inputs, outputs or attributes of one node.
 inline constexpr int kMaxNodeEdges = 1 << 16;
-/// Values that all sequences of a graph hold together.
+/// Values that all sequences of a model hold together, those that are passed to functions and back again each time.
 inline constexpr uint64_t kMaxSequenceValues = uint64_t(1) << 20;
 /// Characters of a name that an error message repeats.
 inline constexpr int kMaxNameInMessage = 120;

@@ -2,7 +2,6 @@
 #include "compiler/onnx/OpImport.h"
 
 #include "compiler/onnx/Importer.h"
-#include "compiler/onnx/Limits.h"
 #include "ir/Checks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -18,13 +17,9 @@ const SmallVector<Value> *OpImport::sequence(unsigned i) const {
 
 LogicalResult OpImport::outSequence(ArrayRef<Value> values) {
   isSequence = true;
-  frame.sequenceValues += values.size();
-  if (frame.sequenceValues > kMaxSequenceValues)
-    return error("requires sequences of at most " + Twine(kMaxSequenceValues) +
-                 " tensors together (kMaxSequenceValues)");
-  if (!failed() && wants(0))
-    frame.sequences[node.output(0)].assign(values.begin(), values.end());
-  return success(!failed());
+  if (failed() || !wants(0))
+    return success(!failed());
+  return success(importer.keepSequence(frame, node.output(0), values));
 }
 
 bool OpImport::forInference() const { return importer.forInference(); }
@@ -196,6 +191,8 @@ LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, A
     importer.alias(argument, outer);
   for (StringRef name : names) {
     auto it = frame.values.find(name);
+    if (frame.sequences.contains(name))
+      return unsupported("a sequence of a surrounding graph");
     if (it == frame.values.end())
       return error("requires names that are defined, found '" + name + "'");
     if (auto constant = it->second.getDefiningOp<ConstantOp>()) {
@@ -209,7 +206,10 @@ LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, A
   }
   for (auto [input, argument] : llvm::zip(graph.input(), arguments))
     scope.values[input.name()] = argument;
-  return importer.importGraph(graph, scope, inner, loc, results);
+  LogicalResult result = importer.importGraph(graph, scope, inner, loc, results);
+  bool givesSequence = llvm::any_of(
+      graph.output(), [&](const onnxfile::ValueInfo &output) { return scope.sequences.contains(output.name()); });
+  return givesSequence ? unsupported("a sequence as the output of a body") : result;
 }
 
 bool OpImport::mayRest() const { return frame.mayRest; }
