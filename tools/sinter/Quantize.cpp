@@ -157,10 +157,13 @@ static std::map<std::string, onnx::Range> observe(const onnx::OnnxFile &file, co
 //===--- what is lost ---===//
 
 namespace {
-/// How far an output is from what it was, over all data.
+/// How far an output is from what it was, over all data: its numbers, where both are finite or alike, of calls in which
+/// it keeps its sizes (those of a Compress, say, follow from the numbers).
 struct Loss {
   double greatest = 0, sum = 0, count = 0, signal = 0, noise = 0, product = 0, power = 0;
   int64_t rows = 0, alike = 0; // of scores: where the same one is the greatest
+  int64_t unlike = 0;          // infinities and NaN that are in one of the two alone
+  int64_t calls = 0, resized = 0;
 
   void add(const HostTensor &now, const HostTensor &before);
   std::string tell(const std::string &name) const;
@@ -171,8 +174,17 @@ struct Loss {
 static bool areScores(const HostTensor &tensor) { return tensor.isFloat() && tensor.rank() == 2 && tensor.size(1) > 1; }
 
 void Loss::add(const HostTensor &now, const HostTensor &before) {
+  ++calls;
+  if (now.shape() != before.shape()) {
+    ++resized;
+    return;
+  }
   std::vector<double> x = now.toFloats(), y = before.toFloats();
-  for (auto [a, b] : llvm::zip(x, y)) {
+  for (auto [a, b] : llvm::zip_equal(x, y)) {
+    if (!std::isfinite(a) || !std::isfinite(b)) {
+      unlike += a != b && !(std::isnan(a) && std::isnan(b));
+      continue;
+    }
     double difference = std::abs(a - b);
     greatest = std::max(greatest, difference);
     sum += difference;
@@ -180,8 +192,8 @@ void Loss::add(const HostTensor &now, const HostTensor &before) {
     signal += b * b;
     power += a * a;
     product += a * b;
+    ++count;
   }
-  count += static_cast<double>(x.size());
   if (!areScores(before))
     return;
   for (int64_t row = 0, width = before.size(1); row < before.size(0); ++row) {
@@ -194,18 +206,26 @@ void Loss::add(const HostTensor &now, const HostTensor &before) {
 }
 
 std::string Loss::tell(const std::string &name) const {
-  char text[300];
-  int length = std::snprintf(text, sizeof text, ": largest difference %.4g, mean %.4g", greatest, sum / count);
-  auto add = [&](const char *format, double value) {
-    length += std::snprintf(text + length, sizeof text - static_cast<size_t>(length), format, value);
+  std::string text;
+  auto add = [&](const char *format, auto... values) {
+    char part[100];
+    std::snprintf(part, sizeof part, format, values...);
+    text += (text.empty() ? ": " : ", ") + std::string(part);
   };
+  if (count > 0)
+    add("largest difference %.4g, mean %.4g", greatest, sum / count);
   if (noise > 0 && signal > 0)
-    add(", signal to noise %.1f dB", 10 * std::log10(signal / noise));
+    add("signal to noise %.1f dB", 10 * std::log10(signal / noise));
   if (signal > 0 && power > 0)
-    add(", cosine %.6f", product / std::sqrt(signal * power));
+    add("cosine %.6f", product / std::sqrt(signal * power));
   if (rows > 0)
-    add(", same class for %.2f %% of the examples", 100.0 * static_cast<double>(alike) / static_cast<double>(rows));
-  return name + text;
+    add("same class for %.2f %% of the examples", 100.0 * static_cast<double>(alike) / static_cast<double>(rows));
+  if (unlike > 0)
+    add("%lld infinities or NaN differ", static_cast<long long>(unlike));
+  if (resized > 0)
+    add("other sizes in %lld of %lld calls, which are not compared", static_cast<long long>(resized),
+        static_cast<long long>(calls));
+  return name + (text.empty() ? ": no numbers" : text);
 }
 
 static void tellLoss(const std::string &before, const std::string &after, const QuantizeFlags &flags) {
