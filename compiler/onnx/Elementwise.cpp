@@ -90,10 +90,13 @@ static LogicalResult importMean(OpImport &n) {
   SmallVector<Value> values(n.ins());
   if (!n.broadcastTogether(values))
     return failure();
-  Value sum = values.front();
-  for (Value value : llvm::drop_begin(values))
-    sum = n.add(sum, value);
-  return n.out(values.size() == 1 ? sum : n.div(sum, double(values.size())));
+  if (values.size() == 1)
+    return n.out(values.front());
+  return n.out(n.inWiderFloats(values.front(), [&](Value sum) {
+    for (Value value : llvm::drop_begin(values))
+      sum = n.add(sum, n.convert(value, n.elem(sum)));
+    return n.div(sum, double(values.size()));
+  }));
 }
 
 //===--- activations --------------------------------------------------------------------------------------------===//

@@ -360,20 +360,30 @@ Value GraphBuilder::reduce(Combiner combiner, Value value, ArrayRef<int64_t> axe
   return keepDims ? unsqueeze(result, sorted) : result;
 }
 
-Value GraphBuilder::mean(Value value, ArrayRef<int64_t> axes, bool keepDims) {
+Value GraphBuilder::inWiderFloats(Value value, function_ref<Value(Value)> build) {
   if (failure)
     return {};
-  Value sum = reduce(Combiner::add, value, axes, keepDims);
-  int64_t number = 1;
-  for (int64_t axis : axes)
-    number = ShapedType::isDynamic(number) || ShapedType::isDynamic(size(value, axis)) ? ShapedType::kDynamic
-                                                                                       : number * size(value, axis);
-  if (!ShapedType::isDynamic(number))
-    return div(sum, double(number));
-  Value product;
-  for (int64_t axis : axes)
-    product = product ? mul(product, dim(value, axis)) : dim(value, axis);
-  return div(sum, convert(product, elem(value)));
+  Type type = elem(value);
+  if (!isFloat(value) || type.getIntOrFloatBitWidth() >= 32)
+    return build(value);
+  Value result = build(convert(value, b.getF32Type()));
+  return failure ? Value() : convert(result, type);
+}
+
+Value GraphBuilder::mean(Value value, ArrayRef<int64_t> axes, bool keepDims) {
+  return inWiderFloats(value, [&](Value wide) -> Value {
+    Value sum = reduce(Combiner::add, wide, axes, keepDims);
+    int64_t number = 1;
+    for (int64_t axis : axes)
+      number = ShapedType::isDynamic(number) || ShapedType::isDynamic(size(wide, axis)) ? ShapedType::kDynamic
+                                                                                        : number * size(wide, axis);
+    if (!ShapedType::isDynamic(number))
+      return div(sum, double(number));
+    Value product;
+    for (int64_t axis : axes)
+      product = product ? mul(product, dim(wide, axis)) : dim(wide, axis);
+    return div(sum, convert(product, elem(wide)));
+  });
 }
 
 Value GraphBuilder::matmul(Value lhs, Value rhs, Type elementType) {

@@ -31,8 +31,12 @@ static LogicalResult negativeLogLikelihood(OpImport &n, Value x, Value target, V
   SmallVector<int64_t> axes = n.allAxes(loss);
   if (reduction == "mean" && !weight)
     return n.out(n.mean(loss, axes, false));
-  Value sum = n.reduce(Combiner::add, loss, axes, false);
-  return n.out(reduction == "sum" ? sum : n.div(sum, n.reduce(Combiner::add, weight, axes, false)));
+  if (reduction == "sum")
+    return n.out(n.reduce(Combiner::add, loss, axes, false));
+  return n.out(n.inWiderFloats(loss, [&](Value wide) {
+    return n.div(n.reduce(Combiner::add, wide, axes, false),
+                 n.reduce(Combiner::add, n.convert(weight, n.elem(wide)), axes, false));
+  }));
 }
 
 static LogicalResult importNegativeLogLikelihood(OpImport &n) {

@@ -86,7 +86,7 @@ static LogicalResult importMaxPool(OpImport &n) {
   return n.out(at);
 }
 
-Value averagePool(OpImport &n, Value x) {
+static Value averageOf(OpImport &n, Value x) {
   FailureOr<Window> w = readWindow(n, x, std::nullopt);
   if (failed(w))
     return {};
@@ -117,15 +117,21 @@ Value averagePool(OpImport &n, Value x) {
   return n.div(sum, n.broadcastLike(count, sum));
 }
 
+Value averagePool(OpImport &n, Value x) {
+  return n.inWiderFloats(x, [&](Value wide) { return averageOf(n, wide); });
+}
+
 static LogicalResult importAveragePool(OpImport &n) { return n.out(averagePool(n, n.in(0))); }
 
 /// (sum |x|^p)^(1/p), `sum` being what adds the elements.
-static Value normOf(OpImport &n, Value x, double p, llvm::function_ref<Value(Value)> sum) {
-  if (p == 1)
-    return sum(n.make<AbsOp>(x));
-  if (p == 2)
-    return n.make<SqrtOp>(sum(n.mul(x, x)));
-  return n.binary<PowOp>(sum(n.binary<PowOp>(n.make<AbsOp>(x), p)), 1 / p);
+static Value normOf(OpImport &n, Value narrow, double p, llvm::function_ref<Value(Value)> sum) {
+  return n.inWiderFloats(narrow, [&](Value x) -> Value {
+    if (p == 1)
+      return sum(n.make<AbsOp>(x));
+    if (p == 2)
+      return n.make<SqrtOp>(sum(n.mul(x, x)));
+    return n.binary<PowOp>(sum(n.binary<PowOp>(n.make<AbsOp>(x), p)), 1 / p);
+  });
 }
 
 static double exponentOf(OpImport &n) { return n.version < 2 ? n.floatAttr("p", 2) : double(n.intAttr("p", 2)); }

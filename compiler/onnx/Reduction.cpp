@@ -20,20 +20,14 @@ static Value reduceMean(OpImport &n, Value x, ArrayRef<int64_t> axes, bool keep)
 static Value reduceL1(OpImport &n, Value x, ArrayRef<int64_t> axes, bool keep) {
   return n.reduce(Combiner::add, n.elem(x).isUnsignedInteger() ? x : n.make<AbsOp>(x), axes, keep);
 }
-/// In f32 what is computed of floats of 16 bits: squares would be infinite beyond 256, and 0 below 2e-4.
-template <typename Build> static Value inWiderFloats(OpImport &n, Value x, Build build) {
-  if (!n.isFloat(x) || n.elem(x).getIntOrFloatBitWidth() >= 32)
-    return build(x);
-  return n.convert(build(n.convert(x, n.b.getF32Type())), n.elem(x));
-}
 /// Roots and logarithms of integers are taken in f64.
 template <typename Build> static Value inFloats(OpImport &n, Value x, Build build) {
   if (n.isFloat(x))
-    return inWiderFloats(n, x, build);
+    return n.inWiderFloats(x, build);
   return n.convert(build(n.convert(x, n.b.getF64Type())), n.elem(x));
 }
 static Value reduceSumSquare(OpImport &n, Value x, ArrayRef<int64_t> axes, bool keep) {
-  return inWiderFloats(n, x, [&](Value f) { return n.reduce(Combiner::add, n.mul(f, f), axes, keep); });
+  return n.inWiderFloats(x, [&](Value f) { return n.reduce(Combiner::add, n.mul(f, f), axes, keep); });
 }
 static Value reduceL2(OpImport &n, Value x, ArrayRef<int64_t> axes, bool keep) {
   return inFloats(n, x, [&](Value f) { return n.make<SqrtOp>(reduceSumSquare(n, f, axes, keep)); });

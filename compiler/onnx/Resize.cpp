@@ -247,7 +247,11 @@ static Samples placeSamples(OpImport &n, Value start, Value bin, Value size, int
 }
 
 static LogicalResult importRoiAlign(OpImport &n) {
-  Value x = n.in(0), rois = n.in(1), batch = n.convert(n.in(2), n.b.getI64Type());
+  // Floats of 16 bits name no places beyond a few hundred, and four times one may be infinite.
+  auto widened = [&](Value narrow) {
+    return n.elem(narrow).getIntOrFloatBitWidth() < 32 ? n.convert(narrow, n.b.getF32Type()) : narrow;
+  };
+  Value x = widened(n.in(0)), rois = widened(n.in(1)), batch = n.convert(n.in(2), n.b.getI64Type());
   if (n.rank(x) != 4 || n.rank(rois) != 2)
     return n.error("requires rank 4 and regions of rank 2, found " + printShape(n.dims(x)) + " and " +
                    printShape(n.dims(rois)));
@@ -295,7 +299,7 @@ static LogicalResult importRoiAlign(OpImport &n) {
         d = corner(ys.high, ys.weightHigh, xs.high, xs.weightHigh);
   Value result = average ? n.mean(n.add(n.add(a, b), n.add(c, d)), {2, 4}, false)
                          : n.reduce(Combiner::max, n.max(n.max(a, b), n.max(c, d)), {2, 4}, false);
-  return n.out(n.transpose(result, {0, 3, 1, 2}));
+  return n.out(n.convert(n.transpose(result, {0, 3, 1, 2}), n.elem(n.in(0))));
 }
 
 void registerResize(Registry &r) {
