@@ -19,14 +19,19 @@ Value gemm(OpImport &n) {
     return {};
   }
   int64_t contractA = n.intAttr("transA", 0) ? 0 : 1, contractB = n.intAttr("transB", 0) ? 1 : 0;
-  Value result = n.make<DotGeneralOp>(a, b, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{contractA},
-                                      ArrayRef<int64_t>{contractB}, n.elem(a));
   double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
+  bool hasTerm = c && beta != 0;
+  // What is scaled or added to is rounded once: A B may be infinite in f16 where alpha A B is not.
+  Type type = alpha != 1 || hasTerm ? n.sumType(a) : n.elem(a);
+  Value result = n.make<DotGeneralOp>(a, b, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{contractA},
+                                      ArrayRef<int64_t>{contractB}, type);
   if (alpha != 1)
     result = n.mul(result, alpha);
-  if (c && beta != 0)
+  if (hasTerm) {
+    c = n.convert(c, type);
     result = n.add(result, beta == 1 ? c : n.mul(c, beta));
-  return result;
+  }
+  return n.convert(result, n.elem(a));
 }
 
 static LogicalResult importGemm(OpImport &n) { return n.out(gemm(n)); }

@@ -31,8 +31,8 @@ static LogicalResult importFastGelu(OpImport &n) {
 }
 
 static LogicalResult importQuickGelu(OpImport &n) {
-  Value x = n.in(0);
-  return n.out(n.mul(x, n.make<LogisticOp>(n.mul(x, n.floatAttr("alpha", 1.702f)))));
+  return n.out(n.inWiderFloats(
+      n.in(0), [&](Value x) { return n.mul(x, n.make<LogisticOp>(n.mul(x, n.floatAttr("alpha", 1.702f)))); }));
 }
 
 /// The function of `x` that the attribute `activation` names, with `parameters` or its own defaults.
@@ -109,8 +109,9 @@ static LogicalResult importFusedMatMul(OpImport &n) {
   if (n.failed())
     return failure();
   double alpha = n.floatAttr("alpha", 1);
-  Value result = n.matmul(a, b, n.elem(a));
-  return n.out(alpha == 1 ? result : n.mul(result, alpha));
+  if (alpha == 1)
+    return n.out(n.matmul(a, b, n.elem(a)));
+  return n.out(n.convert(n.mul(n.matmul(a, b, n.sumType(a)), alpha), n.elem(a)));
 }
 
 //===--- normalizations -----------------------------------------------------------------------------------------===//

@@ -103,6 +103,7 @@ static LogicalResult importMean(OpImport &n) {
 
 // Activations with two branches take the left one's slope at 0. torch does so, too. What cuts off is a clamp, to which
 // that belongs (max shares a tie), also where a bound is missing: an infinite one says so.
+// Those of several steps take them in f32 (inWiderFloats): 1 + erf(x / sqrt(2)) leaves nothing of gelu(-4) in f16.
 
 /// min(max(x, low), high) with bounds of rank 0, of which either may be missing. Of integers there is no slope.
 static Value clamp(OpImport &n, Value x, Value low, Value high) {
@@ -134,8 +135,10 @@ static LogicalResult importPRelu(OpImport &n) {
 
 /// x above 0, else alpha (exp(x / width) - 1), whose slope is alpha / width at 0 (min would have none there).
 static Value expBelowZero(OpImport &n, Value x, double alpha, double width) {
-  Value isLow = n.compare(CompareKind::le, x, 0), low = n.select(isLow, x, 0);
-  return n.select(isLow, n.mul(n.make<Expm1Op>(width == 1 ? low : n.div(low, width)), alpha), x);
+  return n.inWiderFloats(x, [&](Value wide) -> Value {
+    Value isLow = n.compare(CompareKind::le, wide, 0), low = n.select(isLow, wide, 0);
+    return n.select(isLow, n.mul(n.make<Expm1Op>(width == 1 ? low : n.div(low, width)), alpha), wide);
+  });
 }
 
 static LogicalResult importElu(OpImport &n) {
@@ -151,7 +154,7 @@ static LogicalResult importSelu(OpImport &n) {
     alpha = n.floatAttr("alpha", 1.6732f);
     gamma = n.floatAttr("gamma", 1.0507f);
   }
-  return n.out(n.mul(expBelowZero(n, x, alpha, 1), gamma));
+  return n.out(n.inWiderFloats(x, [&](Value wide) { return n.mul(expBelowZero(n, wide, alpha, 1), gamma); }));
 }
 
 static LogicalResult importCelu(OpImport &n) {
@@ -166,13 +169,14 @@ static LogicalResult importThresholdedRelu(OpImport &n) {
 }
 
 static LogicalResult importHardSigmoid(OpImport &n) {
-  Value x = n.add(n.mul(n.in(0), n.floatAttr("alpha", 0.2f)), n.floatAttr("beta", 0.5));
-  return n.out(clampToUnit(n, x));
+  return n.out(n.inWiderFloats(n.in(0), [&](Value x) {
+    return clampToUnit(n, n.add(n.mul(x, n.floatAttr("alpha", 0.2f)), n.floatAttr("beta", 0.5)));
+  }));
 }
 
 static LogicalResult importHardSwish(OpImport &n) {
-  Value gate = n.add(n.mul(n.in(0), 1.0 / 6), 0.5);
-  return n.out(n.mul(n.in(0), clampToUnit(n, gate)));
+  return n.out(
+      n.inWiderFloats(n.in(0), [&](Value x) { return n.mul(x, clampToUnit(n, n.add(n.mul(x, 1.0 / 6), 0.5))); }));
 }
 
 /// log(1 + e^x), without overflow
@@ -181,33 +185,44 @@ static Value softplus(OpImport &n, Value x) {
   return n.add(n.max(x, 0), tail);
 }
 
-static LogicalResult importSoftplus(OpImport &n) { return n.out(softplus(n, n.in(0))); }
+static LogicalResult importSoftplus(OpImport &n) {
+  return n.out(n.inWiderFloats(n.in(0), [&](Value x) { return softplus(n, x); }));
+}
 
-static LogicalResult importSoftsign(OpImport &n) { return n.out(n.div(n.in(0), n.add(n.make<AbsOp>(n.in(0)), 1))); }
+static LogicalResult importSoftsign(OpImport &n) {
+  return n.out(n.inWiderFloats(n.in(0), [&](Value x) { return n.div(x, n.add(n.make<AbsOp>(x), 1)); }));
+}
 
-static LogicalResult importMish(OpImport &n) { return n.out(n.mul(n.in(0), n.make<TanhOp>(softplus(n, n.in(0))))); }
+static LogicalResult importMish(OpImport &n) {
+  return n.out(n.inWiderFloats(n.in(0), [&](Value x) { return n.mul(x, n.make<TanhOp>(softplus(n, x))); }));
+}
+
+/// x / (1 + e^(-alpha x)).
+static Value swish(OpImport &n, Value x, double alpha) {
+  return n.mul(x, n.make<LogisticOp>(alpha == 1 ? x : n.mul(x, alpha)));
+}
 
 static LogicalResult importSwish(OpImport &n) {
-  Value x = n.in(0);
-  double alpha = n.floatAttr("alpha", 1);
-  return n.out(n.mul(x, n.make<LogisticOp>(alpha == 1 ? x : n.mul(x, alpha))));
+  return n.out(n.inWiderFloats(n.in(0), [&](Value x) { return swish(n, x, n.floatAttr("alpha", 1)); }));
 }
 
 static LogicalResult importSwiGlu(OpImport &n) {
-  Value gate = n.in(0);
-  double alpha = n.floatAttr("alpha", 1);
-  return n.out(n.mul(n.mul(gate, n.make<LogisticOp>(alpha == 1 ? gate : n.mul(gate, alpha))), n.in(1)));
+  return n.out(n.inWiderFloats(n.in(0), [&](Value gate) {
+    return n.mul(swish(n, gate, n.floatAttr("alpha", 1)), n.convert(n.in(1), n.elem(gate)));
+  }));
 }
 
-Value gelu(OpImport &n, Value x, bool byTanh) {
-  Value inner;
-  if (byTanh) {
-    Value cubic = n.mul(n.mul(n.mul(x, x), x), 0.044715);
-    inner = n.make<TanhOp>(n.mul(n.add(x, cubic), 0.7978845608028654));
-  } else {
-    inner = n.make<ErfOp>(n.mul(x, 0.7071067811865476));
-  }
-  return n.mul(n.mul(x, 0.5), n.add(inner, 1));
+Value gelu(OpImport &n, Value narrow, bool byTanh) {
+  return n.inWiderFloats(narrow, [&](Value x) {
+    Value inner;
+    if (byTanh) {
+      Value cubic = n.mul(n.mul(n.mul(x, x), x), 0.044715);
+      inner = n.make<TanhOp>(n.mul(n.add(x, cubic), 0.7978845608028654));
+    } else {
+      inner = n.make<ErfOp>(n.mul(x, 0.7071067811865476));
+    }
+    return n.mul(n.mul(x, 0.5), n.add(inner, 1));
+  });
 }
 
 static LogicalResult importGelu(OpImport &n) {

@@ -360,13 +360,17 @@ Value GraphBuilder::reduce(Combiner combiner, Value value, ArrayRef<int64_t> axe
   return keepDims ? unsqueeze(result, sorted) : result;
 }
 
+Type GraphBuilder::sumType(Value value) {
+  return isFloat(value) && elem(value).getIntOrFloatBitWidth() < 32 ? Type(b.getF32Type()) : elem(value);
+}
+
 Value GraphBuilder::inWiderFloats(Value value, function_ref<Value(Value)> build) {
   if (failure)
     return {};
-  Type type = elem(value);
-  if (!isFloat(value) || type.getIntOrFloatBitWidth() >= 32)
+  Type type = elem(value), wide = sumType(value);
+  if (type == wide)
     return build(value);
-  Value result = build(convert(value, b.getF32Type()));
+  Value result = build(convert(value, wide));
   return failure ? Value() : convert(result, type);
 }
 

@@ -161,8 +161,10 @@ public:
   mlir::Value positions(mlir::Value like, int64_t axis);
 
   mlir::Value reduce(Combiner combiner, mlir::Value value, llvm::ArrayRef<int64_t> axes, bool keepDims);
-  /// What `build` makes of `value`, in f32 where that is a float of 16 bits: a sum on the way to a mean or a norm would be infinite beyond 65504, and squares
-  /// beyond 256.
+  /// What elements of `value` are added up in: f32 for floats of 16 bits.
+  mlir::Type sumType(mlir::Value value);
+  /// What `build` makes of `value`, in f32 where that is a float of 16 bits: a sum on the way to a mean or a norm would
+  /// be infinite beyond 65504, and squares beyond 256.
   mlir::Value inWiderFloats(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value)> build);
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> axes, bool keepDims);
   /// NumPy's matmul: rank 1 is promoted, leading axes broadcast.

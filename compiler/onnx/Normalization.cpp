@@ -161,14 +161,11 @@ template <bool center> static LogicalResult importLayerNorm(OpImport &n) {
   return success(!n.failed());
 }
 
-/// Sums of squares of 16-bit floats are sums of f32: 256 squared is no f16.
-static Type sumType(OpImport &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? n.b.getF32Type() : type; }
-
 /// ONNX's function body computes the variance as the mean of squares less the squared mean, of which nothing is left
 /// where the mean is large.
 static LogicalResult importMeanVarianceNorm(OpImport &n) {
   Type type = n.elem(n.in(0));
-  Value x = n.convert(n.in(0), sumType(n, type));
+  Value x = n.convert(n.in(0), n.sumType(n.in(0)));
   SmallVector<int64_t> axes = n.intsAttr("axes").value_or(SmallVector<int64_t>{0, 2, 3});
   if (failed(n.normalizeAxes(axes, n.rank(x))))
     return failure();
@@ -181,7 +178,7 @@ static LogicalResult importMeanVarianceNorm(OpImport &n) {
 
 static LogicalResult importLrn(OpImport &n) {
   Type type = n.elem(n.in(0));
-  Value x = n.convert(n.in(0), sumType(n, type));
+  Value x = n.convert(n.in(0), n.sumType(n.in(0)));
   int64_t size = n.intAttr("size", 1), rank = n.rank(x);
   if (size < 1 || rank < 2)
     return n.error("requires a positive size and rank 2 at least, found " + Twine(size) + " and " +
@@ -198,7 +195,7 @@ static LogicalResult importLrn(OpImport &n) {
 
 static LogicalResult importLpNorm(OpImport &n) {
   Type type = n.elem(n.in(0));
-  Value x = n.convert(n.in(0), sumType(n, type));
+  Value x = n.convert(n.in(0), n.sumType(n.in(0)));
   int64_t axis = n.axisAttr("axis", -1, n.rank(x)), p = n.intAttr("p", 2);
   if (axis < 0)
     return failure();

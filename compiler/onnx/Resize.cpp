@@ -248,9 +248,7 @@ static Samples placeSamples(OpImport &n, Value start, Value bin, Value size, int
 
 static LogicalResult importRoiAlign(OpImport &n) {
   // Floats of 16 bits name no places beyond a few hundred, and four times one may be infinite.
-  auto widened = [&](Value narrow) {
-    return n.elem(narrow).getIntOrFloatBitWidth() < 32 ? n.convert(narrow, n.b.getF32Type()) : narrow;
-  };
+  auto widened = [&](Value narrow) { return n.convert(narrow, n.sumType(narrow)); };
   Value x = widened(n.in(0)), rois = widened(n.in(1)), batch = n.convert(n.in(2), n.b.getI64Type());
   if (n.rank(x) != 4 || n.rank(rois) != 2)
     return n.error("requires rank 4 and regions of rank 2, found " + printShape(n.dims(x)) + " and " +

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every operator that divides a sum or takes its root, on f16 whose sum is infinite though the result is not.
+"""Operators of several steps in f16 that round once: those that divide a sum, take its root or scale it, where the sum is infinite though the result is not, and activations where a step
+leaves nothing of the result.
 
-    wide_means.py SINTER FOLDER"""
+    one_rounding.py SINTER FOLDER"""
 
+import math
 import subprocess
 import sys
 
@@ -20,7 +22,7 @@ def check(name, node, wanted, parameters=(), open_sizes=False, **inputs):
     ports = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{axis}" for axis in range(v.ndim)] if open_sizes else v.shape) for k, v in inputs.items()]
     graph = helper.make_graph([node], "g", ports, [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)], [numpy_helper.from_array(v, k) for k, v in parameters])
     path = f"{folder}/{name}.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18 if node.op_type != "Gelu" else 20), helper.make_opsetid("com.microsoft", 1)], ir_version=8), path)
     feeds = []
     for k, v in inputs.items():
         np.save(f"{folder}/{k}.npy", v)
@@ -29,7 +31,7 @@ def check(name, node, wanted, parameters=(), open_sizes=False, **inputs):
         subprocess.run([sinter, "run", path, *feeds, "--output", f"y=@{folder}/y.npy", way], check=True)
         got = np.load(f"{folder}/y.npy")
         runs += 1
-        error = np.abs(got.astype(np.float64) / wanted - 1).max() if got.shape == np.shape(wanted) else f"shape {got.shape}"
+        error = (np.abs(got.astype(np.float64) - wanted) / np.maximum(np.abs(wanted), 1e-4)).max() if got.shape == np.shape(wanted) else f"shape {got.shape}"
         if got.dtype != np.float16 or not isinstance(error, float) or not error <= 1e-3:
             failures += 1
             print(f"{name} {way}: off by {error}, {got.dtype}")
@@ -65,4 +67,36 @@ check("weighted-loss", helper.make_node("NegativeLogLikelihoodLoss", ["x", "labe
 regions = np.array([[0, 0, 8, 8]], np.float16)
 level = np.full((1, 1, 12, 12), 30000, np.float16)
 check("regions", helper.make_node("RoiAlign", ["x", "regions", "batch"], ["y"], output_height=2, output_width=2, sampling_ratio=3), np.full((1, 1, 2, 2), 30000.0), x=level, regions=regions, batch=np.array([0]))
-print(f"{runs} means, {failures} wrong")
+
+steps = np.arange(-64, 65).astype(np.float16).reshape(3, 43) / np.float16(16)
+wide, erf = steps.astype(np.float64), np.vectorize(math.erf)
+
+
+def activation(name, wanted, **attributes):
+    check(name, helper.make_node(name, ["x"], ["y"], **attributes), wanted, x=steps)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def below_zero(alpha, width):
+    return np.where(wide > 0, wide, alpha * np.expm1(np.minimum(wide, 0) / width))
+
+
+activation("Gelu", wide / 2 * (1 + erf(wide / 2**0.5)))
+check("Gelu-tanh", helper.make_node("Gelu", ["x"], ["y"], approximate="tanh"), wide / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (wide + 0.044715 * wide**3))), x=steps)
+activation("Elu", below_zero(1.7, 1), alpha=1.7)
+activation("Celu", below_zero(0.3, 0.3), alpha=0.3)
+activation("Selu", 1.0507009873554805 * below_zero(1.6732632423543772, 1))
+activation("HardSigmoid", np.clip(0.2 * wide + 0.5, 0, 1))
+activation("HardSwish", wide * np.clip(wide / 6 + 0.5, 0, 1))
+activation("Softplus", np.log1p(np.exp(wide)))
+activation("Softsign", wide / (1 + np.abs(wide)))
+activation("Mish", wide * np.tanh(np.log1p(np.exp(wide))))
+check("QuickGelu", helper.make_node("QuickGelu", ["x"], ["y"], domain="com.microsoft"), wide * sigmoid(1.702 * wide), x=steps)
+a, b, c = (np.abs(random.standard_normal(sizes) * 300).astype(np.float16) for sizes in ((5, 64), (64, 7), (7,)))
+product = a.astype(np.float64) @ b.astype(np.float64)
+check("Gemm-scaled", helper.make_node("Gemm", ["x", "b", "c"], ["y"], alpha=1 / 1024, beta=0.5), product / 1024 + c.astype(np.float64) / 2, [("b", b), ("c", c)], x=a)
+check("FusedMatMul", helper.make_node("FusedMatMul", ["x", "b"], ["y"], alpha=1 / 1024, domain="com.microsoft"), product / 1024, [("b", b)], x=a)
+print(f"{runs} results, {failures} wrong")
