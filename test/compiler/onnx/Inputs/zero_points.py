@@ -56,6 +56,22 @@ def check_convolutions(build, runtime, rng):
     return wrong
 
 
+def check_ranges(build, runtime):
+    """DynamicQuantizeLinear of numbers without a range has the scale that onnxruntime gives it, and no 0 / 0."""
+    cases = {"zeros": ([0, 0, -0.0], 1), "small": ([0, 1e-45, 0], 1), "above": ([0, 255, 51], 1), "below": ([-510, -2, 0], 2)}
+    nodes = [helper.make_node("DynamicQuantizeLinear", ["X"], ["Q", "S", "Z"]), helper.make_node("DequantizeLinear", ["Q", "S", "Z"], ["D"]), helper.make_node("Div", ["D", "S"], ["E"]),
+             helper.make_node("Reshape", ["S", "one"], ["line"]), helper.make_node("Concat", ["E", "line"], ["Y"], axis=0)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("X", TensorProto.FLOAT, [3])], [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [4])], [numpy_helper.from_array(np.array([1]), "one")])
+    wrong = 0
+    for name, (numbers, scale) in cases.items():
+        got, x = run(build, runtime, graph, {"X": np.array(numbers, np.float32)}), np.array(numbers, np.float32)
+        if not np.array_equal(got, [*np.round(x / scale), scale]):
+            wrong += 1
+            print(f"range of {name}: {got}")
+    print(f"{len(cases)} ranges, {wrong} wrong")
+    return wrong
+
+
 def run(build, runtime, graph, feeds):
     with tempfile.TemporaryDirectory() as folder:
         save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), f"{folder}/m.onnx")
@@ -89,6 +105,7 @@ def main():
             print(f"case {number}: {np.sum(got != expected)} of {expected.size} wrong")
     print(f"{len(CASES)} products, {wrong} wrong")
     wrong += check_convolutions(build, runtime, rng)
+    wrong += check_ranges(build, runtime)
     sys.exit(wrong > 0)
 
 
