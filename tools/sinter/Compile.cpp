@@ -55,12 +55,15 @@ static std::string formOf(const CompileFlags &flags) {
     return "graph";
   if (flags.output.empty())
     return "module";
+  if (suffix == ".exe") // as train-step takes it
+    return "exe";
   for (const auto &[form, known] : kForms)
     if (suffix == known)
       return form;
-  throw Stop(Exit::Usage,
-             "the suffix of " + flags.output +
-                 " names no format; use .smod, .o, .a, .so, .s, .sinter, .mlir, none for a program, or --emit");
+  throw Stop(
+      Exit::Usage,
+      "the suffix of " + flags.output +
+          " names no format; use .smod, .o, .a, .so, .s, .ptx, .exe, .sinter, .mlir, none for a program, or --emit");
 }
 
 static Kind kindOf(const std::string &form, const std::string &output) {
