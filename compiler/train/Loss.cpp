@@ -134,11 +134,17 @@ static Value mean(Composer &c, Term x) {
   return axes.empty() ? x : x.sum(axes) / Term{c, c.count(x, axes)};
 }
 
+/// What losses of numbers of `element` are computed in: differences of 16-bit floats have squares and sums that are
+/// none.
+static Type lossType(Composer &c, Type element) { return element.isF64() ? element : Type(c.getF32Type()); }
+
 /// The mean over all elements of what the output and the input `target` differ by.
 static Value compareElements(Composer &c, func::FuncOp function, Value output, const LossSpec &spec) {
   using formulas::TermNumber;
   ArrayAttr dims = wantedSizes(output, -1, "target").names;
-  TermNumber x = Term{c, output}, t = Term{c, States(function).addInput("target", tensorTypeOf(output), dims)};
+  Type wide = lossType(c, elementTypeOf(output));
+  Value target = States(function).addInput("target", tensorTypeOf(output), dims);
+  TermNumber x = Term{c, output}.as(wide), t = Term{c, target}.as(wide);
   TermNumber loss = spec.kind == "l1"          ? formulas::absoluteLoss(x, t)
                     : spec.kind == "huber"     ? formulas::huberLoss(x, t, spec.width)
                     : spec.kind == "smooth_l1" ? formulas::smoothAbsoluteLoss(x, t, spec.width)
@@ -182,8 +188,7 @@ static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value o
   if (isFixed)
     positions = positions.spread(output, {axis});
   Term picked = compare(labels.spread(output, rest), CompareKind::eq, positions);
-  Type element = type.getElementType();
-  Type wide = element.isF64() ? element : Type(c.getF32Type()); // as sums are
+  Type wide = lossType(c, type.getElementType());
   Term logarithms = Term{c, output}.as(wide).then<SoftmaxOp>(axis, true);
   Term valid = countedLabels(c, labels, Term{c, c.size(output, axis)}).as(wide);
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rank)),
