@@ -68,6 +68,27 @@ bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
   return true;
 }
 
+static bool isLow(Type type) { return type.isBF16() || type.isF16(); }
+
+LogicalResult sinter::verifyPrecision(ModuleOp module) {
+  Attribute attribute = module->getAttr(kPrecisionAttr);
+  if (!attribute)
+    return success();
+  auto table = dyn_cast<DictionaryAttr>(attribute);
+  if (!table)
+    return module.emitError() << kPrecisionAttr << " requires a dictionary of ops and types, got " << attribute;
+  for (NamedAttribute entry : table) {
+    auto type = dyn_cast<TypeAttr>(entry.getValue());
+    bool isKnown = type ? type.getValue().isF32() || isLow(type.getValue())
+                        : entry.getValue() == StringAttr::get(module.getContext(), kTf32);
+    if (!isPrecisionOp(entry.getName()) || !isKnown)
+      return module.emitError() << kPrecisionAttr << " requires f32, tf32, bf16 or f16 for ops of "
+                                << llvm::join(ArrayRef<StringLiteral>(kPrecisionOps), ", ") << ", got "
+                                << entry.getName().getValue() << " = " << entry.getValue();
+  }
+  return success();
+}
+
 bool sinter::multipliesInHalf(ModuleOp module) {
   auto policy = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
   return policy && llvm::any_of(policy, [](NamedAttribute entry) {
@@ -165,24 +186,13 @@ private:
   }
 
   LogicalResult read(Attribute attribute) {
-    auto table = dyn_cast<DictionaryAttr>(attribute);
-    if (!table)
-      return getOperation().emitError() << kPrecisionAttr << " requires a dictionary of ops and types";
-    for (NamedAttribute entry : table) {
-      auto type = dyn_cast<TypeAttr>(entry.getValue());
-      bool isKnown = type ? type.getValue().isF32() || isLow(type.getValue())
-                          : entry.getValue() == StringAttr::get(&getContext(), kTf32);
-      if (!isPrecisionOp(entry.getName()) || !isKnown)
-        return getOperation().emitError()
-               << kPrecisionAttr << " requires f32, tf32, bf16 or f16 for ops of "
-               << llvm::join(ArrayRef<StringLiteral>(kPrecisionOps), ", ") << ", got " << entry.getName().getValue();
-      if (type && isLow(type.getValue()))
+    if (failed(verifyPrecision(getOperation()->getParentOfType<ModuleOp>())))
+      return failure();
+    for (NamedAttribute entry : cast<DictionaryAttr>(attribute))
+      if (auto type = dyn_cast<TypeAttr>(entry.getValue()); type && isLow(type.getValue()))
         policy[entry.getName()] = type.getValue();
-    }
     return success();
   }
-
-  static bool isLow(Type type) { return type.isBF16() || type.isF16(); }
 };
 
 } // namespace

@@ -34,6 +34,9 @@ inline constexpr llvm::StringLiteral kPrecisionOps[] = {kActivations, "attention
 /// unchanged, where the text is malformed or the module holds kernels, which have their types already.
 bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);
 
+/// Fails with a diagnostic where the policy of `module` names other ops or types, as one that was written by hand may.
+mlir::LogicalResult verifyPrecision(mlir::ModuleOp module);
+
 /// True where the policy of `module` lets an op multiply in f16, whose least and greatest numbers are near.
 bool multipliesInHalf(mlir::ModuleOp module);
 
