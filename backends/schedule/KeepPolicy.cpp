@@ -3,8 +3,9 @@
 #include "backends/schedule/KeepPolicy.h"
 #include "llvm/Support/Regex.h"
 
+using namespace mlir;
+using namespace sinter;
 using namespace sinter::schedule;
-using llvm::StringRef;
 
 std::optional<KeepPolicy> KeepPolicy::parse(StringRef text, std::string &error) {
   KeepPolicy policy;
@@ -47,4 +48,17 @@ std::optional<KeepPolicy> KeepPolicy::parse(StringRef text, std::string &error) 
   error = "requires none, full, named:REGEX, budget:BYTES (with K, M or G) or budget:SHARE% (1 to 100), got '" +
           text.str() + "'";
   return std::nullopt;
+}
+
+LogicalResult schedule::verifyKeepPolicies(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    Attribute attribute = function->getAttr(kKeepAttr);
+    auto text = dyn_cast_or_null<StringAttr>(attribute);
+    std::string error;
+    if (attribute && !text)
+      return function.emitError() << kKeepAttr << " requires a policy as text, got " << attribute;
+    if (text && !KeepPolicy::parse(text.getValue(), error))
+      return function.emitError() << kKeepAttr << " " << error;
+  }
+  return success();
 }

@@ -16,6 +16,7 @@
 #define SINTER_BACKENDS_SCHEDULE_KEEPPOLICY_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include <optional>
 #include <string>
 
@@ -34,6 +35,9 @@ struct KeepPolicy {
   /// The policy that `text` says; nothing, with what was required and found in `error`, for other texts.
   static std::optional<KeepPolicy> parse(llvm::StringRef text, std::string &error);
 };
+
+/// Fails with a diagnostic where a function has a policy that is none, as one that was written by hand may.
+mlir::LogicalResult verifyKeepPolicies(mlir::ModuleOp module);
 
 /// What came of a policy.
 struct KeepReport {

@@ -184,7 +184,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   }
   if (options.mapTensors && !path.ends_with(".onnx"))
     throw Stop(Exit::Usage, "--map-tensors has no effect on " + path + ", which is no ONNX model");
-  if (failed(verifyLimits(*module)) || failed(verifyPrecision(*module)))
+  if (failed(verifyLimits(*module)) || failed(verifyPrecision(*module)) ||
+      failed(schedule::verifyKeepPolicies(*module)))
     throw Stop(Exit::Failure, path + ": " + diagnostics.errors());
   if (!keepsCalls && failed(inlineCalls(*module)))
     throw Stop(Exit::Unsupported, diagnostics.errors());
