@@ -20,8 +20,8 @@ BELOW = {
     "runtime": {"runtime"},
     "tools": {"tools", "compiler", "passes", "backends", "ir"},
 }
-ABI = re.compile(r"runtime/(abi|arena|device|driver|dtypes|host|output)\.h$")
-PUBLIC = re.compile(r"runtime/(abi\.h|driver\.h|dtypes\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
+ABI = re.compile(r"runtime/(abi|arena|decimal|device|driver|dtypes|host|output)\.h$")
+PUBLIC = re.compile(r"runtime/(abi\.h|decimal\.h|driver\.h|dtypes\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
 TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|(data|train)/\w+\.h)$")  # these libraries ship beside the runtime
 SCALAR_LOOPS = re.compile(r"^backends/cpu/(emit/\w+|KernelSpec)\.h$")
 # What a room must not know of, by the folder of the header.

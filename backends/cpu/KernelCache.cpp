@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/KernelCache.h"
-#include "backends/cpu/CacheFiles.h"
+#include "backends/schedule/CacheFiles.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -93,7 +93,7 @@ std::string KernelCache::problem() {
   return firstProblem;
 }
 
-std::string KernelCache::pathOf(StringRef key) const { return folder + "/" + cacheFileName(key, kSuffix); }
+std::string KernelCache::pathOf(StringRef key) const { return folder + "/" + schedule::cacheFileName(key, kSuffix); }
 
 /// The whole file, or why there is none.
 static std::optional<std::string> readWhole(const std::string &path, int &error) {
@@ -121,9 +121,9 @@ static std::optional<std::string> readWhole(const std::string &path, int &error)
 }
 
 /// What stands behind the magic: the digest of the key and the object.
-static std::array<uint8_t, kDigestBytes> sumOf(StringRef key, StringRef object) {
+static std::array<uint8_t, schedule::kDigestBytes> sumOf(StringRef key, StringRef object) {
   llvm::SHA256 hash;
-  hash.update(digestOf(key));
+  hash.update(schedule::digestOf(key));
   hash.update(object);
   return hash.final();
 }
@@ -140,11 +140,11 @@ std::optional<std::string> KernelCache::find(StringRef key) {
     return std::nullopt;
   }
   StringRef rest = *bytes;
-  if (!rest.consume_front(kMagic) || rest.size() < kDigestBytes)
+  if (!rest.consume_front(kMagic) || rest.size() < schedule::kDigestBytes)
     return std::nullopt; // another version's, or cut off: it is replaced
-  StringRef object = rest.drop_front(kDigestBytes);
-  std::array<uint8_t, kDigestBytes> expected = sumOf(key, object);
-  if (std::memcmp(rest.data(), expected.data(), kDigestBytes) != 0)
+  StringRef object = rest.drop_front(schedule::kDigestBytes);
+  std::array<uint8_t, schedule::kDigestBytes> expected = sumOf(key, object);
+  if (std::memcmp(rest.data(), expected.data(), schedule::kDigestBytes) != 0)
     return std::nullopt;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0); // used now; a folder that is read only keeps its times
   ++numHits;
@@ -159,7 +159,7 @@ void KernelCache::store(StringRef key, StringRef object) {
   int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0)
     return complain("cannot write to '" + folder + "': " + reason());
-  std::array<uint8_t, kDigestBytes> sum = sumOf(key, object);
+  std::array<uint8_t, schedule::kDigestBytes> sum = sumOf(key, object);
   std::string bytes = kMagic.str() + std::string(sum.begin(), sum.end()) + object.str();
   size_t have = 0;
   while (have < bytes.size()) {
@@ -190,7 +190,7 @@ void KernelCache::store(StringRef key, StringRef object) {
 
 void KernelCache::sweep() {
   if (stored)
-    trimCacheFolder(folder, kSuffix, maxBytes);
+    schedule::trimCacheFolder(folder, kSuffix, maxBytes);
 }
 
 //===- names -----------------------------------------------------------------------------------------===//

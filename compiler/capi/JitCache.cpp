@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/capi/JitCache.h"
-#include "backends/cpu/CacheFiles.h"
+#include "backends/schedule/CacheFiles.h"
 #include "compiler/Link.h"
 #include "compiler/capi/Public.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -64,7 +64,7 @@ std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<sched
     op->getAttrDictionary().walk([&](DenseResourceElementsAttr attr) {
       if (AsmResourceBlob *blob = attr.getRawHandle().getBlob(); blob && seen.insert(attr).second)
         os << attr.getRawHandle().getKey() << ' '
-           << cpu::hexDigestOf({reinterpret_cast<const uint8_t *>(blob->getData().data()), blob->getData().size()})
+           << schedule::hexDigestOf({reinterpret_cast<const uint8_t *>(blob->getData().data()), blob->getData().size()})
            << '\n';
     });
   });
@@ -232,7 +232,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   if (options.disk) {
     if (sinter_status_code status = openFolder(options, folder))
       return status;
-    path = folder + "/" + cpu::cacheFileName(key, ".smod");
+    path = folder + "/" + schedule::cacheFileName(key, ".smod");
     if (fs::exists(path)) {
       if (isOf(path, key) && sinter_module_open(path.c_str(), &open, module) == SINTER_OK) {
         ++kept.diskHits;
@@ -262,7 +262,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   kept.compileNs +=
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
   if (options.disk)
-    kept.evicted += cpu::trimCacheFolder(folder, ".smod", options.maxBytes, path);
+    kept.evicted += schedule::trimCacheFolder(folder, ".smod", options.maxBytes, path);
   if (options.memory)
     kept.add(loaded, *module);
   return SINTER_OK;

@@ -158,7 +158,9 @@ ByteTensor quantizeDynamically(OpImport &n, Value x) {
   Type u8 = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
   Value low = n.min(n.reduce(Combiner::min, x, n.allAxes(x), false), 0);
   Value high = n.max(n.reduce(Combiner::max, x, n.allAxes(x), false), 0);
-  Value range = n.sub(high, low), scale = n.select(n.compare(CompareKind::eq, range, 0), 1, n.div(range, 255));
+  Value scale = n.div(n.sub(high, low), 255);
+  scale =
+      n.select(n.compare(CompareKind::eq, scale, 0), 1, scale); // of zeros alone, as in onnxruntime: 0 / 0 is no code
   Value zero = n.make<RoundOp>(n.min(n.max(n.div(n.sub(0, low), scale), 0), 255));
   zero = n.convert(zero, u8);
   if (n.failed())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/CacheFiles.h"
+#include "backends/schedule/CacheFiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -13,17 +13,20 @@ using namespace sinter;
 using llvm::StringRef;
 namespace fs = llvm::sys::fs;
 
-std::array<uint8_t, cpu::kDigestBytes> cpu::digestOf(llvm::ArrayRef<uint8_t> bytes) {
+std::array<uint8_t, schedule::kDigestBytes> schedule::digestOf(llvm::ArrayRef<uint8_t> bytes) {
   return llvm::SHA256::hash(bytes);
 }
 
-std::string cpu::hexDigestOf(llvm::ArrayRef<uint8_t> bytes) { return llvm::toHex(digestOf(bytes), /*LowerCase=*/true); }
+std::string schedule::hexDigestOf(llvm::ArrayRef<uint8_t> bytes) {
+  return llvm::toHex(digestOf(bytes), /*LowerCase=*/true);
+}
 
-std::string cpu::cacheFileName(StringRef key, StringRef suffix) {
+std::string schedule::cacheFileName(StringRef key, StringRef suffix) {
   return llvm::toHex(digestOf(key), /*LowerCase=*/true) + suffix.str();
 }
 
-int64_t cpu::trimCacheFolder(const std::string &folder, StringRef suffix, int64_t maxBytes, const std::string &keep) {
+int64_t schedule::trimCacheFolder(const std::string &folder, StringRef suffix, int64_t maxBytes,
+                                  const std::string &keep) {
   struct File {
     std::string path;
     int64_t bytes;

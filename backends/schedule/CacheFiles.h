@@ -3,15 +3,15 @@
 // Folders that hold what was compiled before. Whoever names one may name a folder with files of other people in it, so
 // files are told from those by their names alone: the SHA-256 of a key in 64 hexadecimal digits, and a suffix.
 
-#ifndef SINTER_BACKENDS_CPU_CACHEFILES_H
-#define SINTER_BACKENDS_CPU_CACHEFILES_H
+#ifndef SINTER_BACKENDS_SCHEDULE_CACHEFILES_H
+#define SINTER_BACKENDS_SCHEDULE_CACHEFILES_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>
 #include <string>
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 constexpr size_t kDigestBytes = 32;
 std::array<uint8_t, kDigestBytes> digestOf(llvm::ArrayRef<uint8_t> bytes);
@@ -28,6 +28,6 @@ std::string cacheFileName(llvm::StringRef key, llvm::StringRef suffix);
 int64_t trimCacheFolder(const std::string &folder, llvm::StringRef suffix, int64_t maxBytes,
                         const std::string &keep = "");
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif
