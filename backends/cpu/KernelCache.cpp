@@ -29,6 +29,7 @@ namespace fs = llvm::sys::fs;
 
 constexpr StringRef kMagic = "sinter-kernel 1\n";
 constexpr StringRef kSuffix = ".kernel";
+
 static std::string reason() { return std::strerror(errno); }
 
 const std::string &cpu::buildOfCode() {

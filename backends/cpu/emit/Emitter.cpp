@@ -3,6 +3,7 @@
 #include "backends/cpu/emit/Emitter.h"
 #include "ir/Shapes.h"
 #include "ir/SizeArithmetic.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -11,6 +12,12 @@ using namespace sinter::cpu;
 Type sinter::cpu::storageType(Type elementType) {
   Type type = signless(elementType);
   return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+}
+
+Value sinter::cpu::pointerTo(ImplicitLocOpBuilder &b, Value buffer) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
+  Value number = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), number);
 }
 
 static MemRefType bufferType(Type elementType) { return MemRefType::get({kHuge}, storageType(elementType)); }

@@ -90,6 +90,9 @@ private:
 /// Storage form of an element type: signless, i1 as i8.
 mlir::Type storageType(mlir::Type elementType);
 
+/// Where a buffer begins, for ops of LLVM.
+mlir::Value pointerTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value buffer);
+
 // Each emitter's plan and its code (Emitters.h).
 #define SINTER_EMITTER(name, Code, kernels, strided, ...)                                                              \
   Plan plan##Code(KernelSpec &spec, ScheduleAttr given);                                                               \

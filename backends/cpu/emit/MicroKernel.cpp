@@ -154,12 +154,9 @@ static int64_t heldOf(const Target &target, const MicroOperands &operands) {
 /// A vector of `buffer` that no other load stands for: registers are too few for it, and it becomes the operand in
 /// memory of the one instruction that takes it.
 static Value loadAgain(ImplicitLocOpBuilder &b, VectorType type, Value buffer, Value at) {
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto wide = [&](Value index) { return arith::IndexCastOp::create(b, b.getI64Type(), index).getResult(); };
-  Value base =
-      LLVM::IntToPtrOp::create(b, pointer, wide(memref::ExtractAlignedPointerAsIndexOp::create(b, buffer).getResult()));
+  Value base = pointerTo(b, buffer), distance = arith::IndexCastOp::create(b, b.getI64Type(), at);
   Type element = type.getElementType();
-  Value from = LLVM::GEPOp::create(b, pointer, element, base, ArrayRef<LLVM::GEPArg>{wide(at)});
+  Value from = LLVM::GEPOp::create(b, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{distance});
   return LLVM::LoadOp::create(b, type, from, /*alignment=*/element.getIntOrFloatBitWidth() / 8, /*isVolatile=*/true);
 }
 

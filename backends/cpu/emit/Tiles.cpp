@@ -82,12 +82,9 @@ Value TileSums::bytes(Value elements, Number number) {
 }
 
 Value TileSums::pointer(Value buffer, Value offset, Number element) {
-  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
-  auto type = LLVM::LLVMPointerType::get(b.getContext());
-  Value number = arith::IndexCastOp::create(b, b.getI64Type(), base);
-  Value address = LLVM::IntToPtrOp::create(b, type, number);
+  Value base = pointerTo(b, buffer);
   SmallVector<LLVM::GEPArg> distance = {bytes(offset, element)};
-  return LLVM::GEPOp::create(b, type, b.getI8Type(), address, distance);
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, distance);
 }
 
 void TileSums::call(StringRef name, ArrayRef<int64_t> tiles, ValueRange others) {

@@ -11,6 +11,24 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 
+def compare(sinter, module, folder, feeds, outputs, expected, describe):
+    """Runs `module`; returns how many outputs are `expected` and how many are not, and prints what `describe` says of these."""
+    command = [sinter, "run", module]
+    for name, value in feeds.items():
+        np.save(f"{folder}/{name}.npy", value)
+        command += ["--input", f"{name}=@{folder}/{name}.npy"]
+    for output in outputs:
+        command += ["--output", f"{output.name}=@{folder}/{output.name}.npy"]
+    subprocess.run(command, check=True, capture_output=True)
+    wrong = 0
+    for k, (output, wanted) in enumerate(zip(outputs, expected)):
+        found = np.load(f"{folder}/{output.name}.npy")
+        if found.shape != wanted.shape or not np.allclose(found, wanted, 1e-5, 1e-6):
+            wrong += 1
+            print(f"{describe(k)}: {found.shape} {wanted.shape}")
+    return len(outputs) - wrong, wrong
+
+
 def main():
     sinter, folder = sys.argv[1:]
     onnxruntime.set_default_logger_severity(4)
@@ -35,19 +53,9 @@ def main():
     subprocess.run([sinter, "compile", path, "-o", module], check=True, capture_output=True)
     right = wrong = 0
     for size in range(5, 14):
-        x = np.random.default_rng(size).standard_normal((1, 2, size)).astype(np.float32)
-        np.save(f"{folder}/x.npy", x)
-        command = [sinter, "run", module, "--input", f"x=@{folder}/x.npy"]
-        for output in outputs:
-            command += ["--output", f"{output.name}=@{folder}/{output.name}.npy"]
-        subprocess.run(command, check=True, capture_output=True)
-        for node, output, wanted in zip(nodes, outputs, session.run(None, {"x": x})):
-            found = np.load(f"{folder}/{output.name}.npy")
-            if found.shape == wanted.shape and np.allclose(found, wanted, 1e-5, 1e-6):
-                right += 1
-                continue
-            wrong += 1
-            print(f"{node.op_type} {cases[int(output.name.strip('MaxPoolAverage'))]} of {size}: {found.shape} {wanted.shape}")
+        feeds = {"x": np.random.default_rng(size).standard_normal((1, 2, size)).astype(np.float32)}
+        found = compare(sinter, module, folder, feeds, outputs, session.run(None, feeds), lambda k: f"{nodes[k].op_type} {cases[k % len(cases)]} of {size}")
+        right, wrong = right + found[0], wrong + found[1]
     print(f"{right} right, {wrong} wrong")
 
 

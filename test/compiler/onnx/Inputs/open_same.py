@@ -10,6 +10,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from open_pools import compare
+
 
 def with_pads(model, size):
     """`model` with pads instead of auto_pad where windows are dilated or less than strides, for pictures of `size`."""
@@ -65,20 +67,8 @@ def main():
     right = wrong = 0
     for size in ([5, 6], [6, 7], [7, 8], [8, 5], [9, 12], [1, 4], [10, 1], [11, 13], [12, 9]):
         feeds = {"x": rng.standard_normal((1, 2, *size)).astype(np.float32), "bytes": rng.integers(0, 255, (1, 2, *size)).astype(np.uint8)}
-        command = [sinter, "run", module]
-        for name, value in feeds.items():
-            np.save(f"{folder}/{name}.npy", value)
-            command += ["--input", f"{name}=@{folder}/{name}.npy"]
-        for output in outputs:
-            command += ["--output", f"{output.name}=@{folder}/{output.name}.npy"]
-        subprocess.run(command, check=True, capture_output=True)
-        for title, output, wanted in zip(titles, outputs, with_pads(model, size).run(None, feeds)):
-            found = np.load(f"{folder}/{output.name}.npy")
-            if found.shape == wanted.shape and np.allclose(found, wanted, 1e-5, 1e-5):
-                right += 1
-                continue
-            wrong += 1
-            print(f"{title} {output.name} of {size}: {found.shape} {wanted.shape}")
+        found = compare(sinter, module, folder, feeds, outputs, with_pads(model, size).run(None, feeds), lambda k: f"{titles[k]} {outputs[k].name} of {size}")
+        right, wrong = right + found[0], wrong + found[1]
     print(f"{right} right, {wrong} wrong")
 
 
