@@ -48,6 +48,11 @@ LOWER_SIZES = [(28, 64, 48), (128, 40, 64), (44, 700, 32), (10, 9, 24), (100, 33
 # apart, sums that go by blocks and by parts of the filter, odd numbers of vectors.
 SEVEN = [(1, 7, 7, 64, 32, 3, 1, 1, 1, 1, 1), (2, 14, 14, 512, 48, 3, 2, 1, 1, 1, 1), (1, 5, 7, 600, 72, 3, 1, 1, 1, 1, 1), (1, 14, 14, 40, 128, 1, 2, 0, 0, 1, 1), (1, 7, 9, 24, 64, 3, 1, 0, 0, 1, 2)]
 SEVEN_SIZES = [(7, 40, 64), (7, 1100, 40), (3, 65, 96), (3, 1030, 32), (7, 33, 17)]
+# Weights as quantized models have them, near a normal distribution up to the greatest, or of seven bits: x86 adds their products in 16 bits, in orders of each
+# panel. Groups of 4, 8 and 16, panels that are not full, sums that fill no group, one row, batches; borders, strides, dilations, groups, images of seven.
+PAIRS_SIZES = [(31, 64, 48), (13, 576, 33), (1, 256, 40), (6, 24, 16), (9, 100, 20), (40, 90, 65), (3, 1200, 129), (7, 130, 8)]
+PAIRS_WINDOWS = [(1, 9, 14, 64, 48, 3, 1, 1, 1, 1, 1), (2, 7, 7, 96, 33, 3, 1, 1, 1, 1, 1), (1, 8, 8, 40, 24, 3, 2, 1, 0, 1, 1), (1, 12, 10, 32, 64, 3, 1, 2, 2, 2, 2), (1, 14, 14, 128, 16, 1, 1, 0, 0, 1, 1),
+                 (1, 10, 11, 20, 17, 5, 1, 2, 2, 1, 1), (1, 6, 9, 48, 40, 1, 2, 0, 0, 1, 1), (1, 16, 16, 3, 32, 7, 2, 3, 3, 1, 1)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1), (57, 130, 2), (40, 33, 3)]
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "x86-64-v4,+avx512bf16", "native"]
 
@@ -159,6 +164,17 @@ class ConvolutionCase(Case):
         return result
 
 
+def with_weights(case, bits):
+    """`case` with weights of so many bits, and rows that are as great as can be, or random."""
+    rng, top = np.random.default_rng(len(case.name) + case.b.size), 2 ** (bits - 1) - (bits == 8)
+    weights = rng.normal(0, top / 3.2, case.b.shape)
+    weights.flat[rng.integers(0, case.b.size, max(case.b.size // 150, 1))] *= 4
+    case.b = np.rint(np.clip(weights, -top - (bits == 8), top)).astype(TYPES[case.kinds[1]])
+    if rng.integers(0, 2):
+        case.a[...] = np.iinfo(case.a.dtype).max
+    return case
+
+
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     cases = []
@@ -172,6 +188,11 @@ def main():
     halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 7 * i % 32) for i, sizes in enumerate(LOWER_SIZES + LOWER_SIZES[::-1] + SEVEN_SIZES + SEVEN_SIZES[::-1])]
     # Rows that lie along memory, by columns that are packed: the rows alone are turned.
     halves += [Case(len(cases) + len(halves) + i, ("f32",) * 3, sizes, 5 + 16 * i) for i, sizes in enumerate([(515, 77, 300), (1024, 130, 257)])]
+    kinds = [("ui8", "i8", "i32"), ("i8", "i8", "i32")]
+    for i, sizes in enumerate(PAIRS_SIZES + PAIRS_WINDOWS):
+        for bits in (7, 8):
+            make = lambda number: Case(number, kinds[i % 2], sizes, 4 + (9 * i + bits) % 4 + 8 * (i % 3 == 2)) if len(sizes) == 3 else ConvolutionCase(number, kinds[i % 2], sizes)
+            halves.append(with_weights(make(len(cases) + len(halves)), bits))
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases

@@ -56,7 +56,8 @@ ContractionEmitter::ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, con
   lastVectors = isOpen ? tile.vectors : lastTileVectors(llvm::divideCeil(columns, lanes), tile.vectors);
   DimExpr pack = dims.constant(form.kPack);
   steps = form.words(dims, plan.k);
-  stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
+  int64_t others = form.headers(constantOr(steps, 0), panel) + form.extras;
+  stripElements = dims.mul(dims.add(steps, dims.constant(others)), dims.constant(panel * form.kPack));
   overwrites = mayOverwrite();
   // Rows that lie a multiple of 4 KiB apart would share cache sets.
   rowPitch = dims.mul(steps, pack);
@@ -168,6 +169,12 @@ void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) 
     operands.ahead = add(operands.ahead, mul(stepBegin, operands.bStride));
 }
 
+/// Where the order of a panel is, of which `first` is column `column`.
+Value ContractionEmitter::orderAt(Value first, Value column) {
+  Value inPanel = mul(arith::RemUIOp::create(b, column, fn.index(panel)), fn.index(form.kPack));
+  return add(arith::SubIOp::create(b, first, inPanel), fn.index(form.flips * panel * form.kPack));
+}
+
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
   MicroOperands operands(form);
@@ -204,12 +211,14 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       int64_t next = j / perPanel;
       Value first = next ? add(rhsBase, mul(fn.index(next), fn.materialize(stripElements))) : rhsBase;
       first = add(first, fn.index(j % perPanel * lanes * form.kPack));
-      if (form.headers()) {
+      if (form.group)
+        operands.bOrders.push_back(j % perPanel ? operands.bOrders.back() : orderAt(first, column));
+      if (form.flips) {
         auto type = VectorType::get({lanes * form.kPack}, typeOf(form.b, b.getContext()));
         Value header = vector::LoadOp::create(b, type, operands.b, ValueRange{first});
         starts.push_back(vector::BitCastOp::create(b, vectorType, header));
-        first = add(first, operands.bStride);
       }
+      first = add(first, mul(fn.index(form.headers(constantOr(steps, 0), panel)), operands.bStride));
       operands.bVectors.push_back(first);
     }
     prefetchPanels(operands, rhsBase);
@@ -229,6 +238,11 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   SmallVector<Value> firstRow(starts);
   for (int64_t i = 1; i < tile.rows; ++i)
     starts.append(firstRow);
+  if (form.extras) {
+    if (starts.empty())
+      starts = zeroAccumulators(fn, vectorType, tile.rows * tile.vectors);
+    starts = emitExtraWords(fn, operands, vectorType, fn.materialize(steps), starts, [](Value k) { return k; });
+  }
   prefetchEpilogue(tile, row, column, batchIndex);
   if (partials)
     moveToBlock(operands);

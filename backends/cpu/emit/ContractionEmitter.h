@@ -46,6 +46,7 @@ private:
   /// Quotient and rest.
   std::pair<mlir::Value, mlir::Value> split(mlir::Value index, mlir::Value count);
   std::pair<mlir::Value, mlir::Value> basesOf(llvm::ArrayRef<mlir::Value> batchIndex);
+  mlir::Value orderAt(mlir::Value first, mlir::Value column);
   void emitTile(const RegisterTile &tile, mlir::Value row, mlir::Value column, mlir::Value lhsBase, mlir::Value rhsBase,
                 mlir::Value rhsStep, llvm::ArrayRef<mlir::Value> batchIndex);
   void emitTiles(mlir::Value row, int64_t vectors, mlir::Value lhsBase, mlir::Value rhsBase, mlir::Value column,

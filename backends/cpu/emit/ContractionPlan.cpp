@@ -28,10 +28,14 @@ static int64_t countOf(KernelSpec &spec, Value value, ArrayRef<int64_t> axes) {
   return count.isConstant() ? count.constant() : ShapedType::kDynamic;
 }
 
+static std::optional<ProductForm> formWithPairs(KernelSpec &spec, DotGeneralOp dot, std::optional<BytePairs> pairs,
+                                                std::string &refusal) {
+  return productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
+                       getElementTypeOrSelf(dot.getResult()), refusal, pairs);
+}
+
 std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal) {
-  std::optional<ProductForm> form =
-      productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
-                    getElementTypeOrSelf(dot.getResult()), refusal);
+  std::optional<ProductForm> form = formWithPairs(spec, dot, pairsOf(dot), refusal);
   std::optional<ProductForm> tiled = form ? tiledFormOf(spec.target(), *form) : std::nullopt;
   if (!tiled || !mayBeTiled(spec.kernel.getScheduleAttr(), 1))
     return form;
@@ -66,40 +70,31 @@ static DotGeneralOp dotOf(KernelSpec &spec) {
 }
 
 namespace {
-/// A right operand of known sizes, packed: where its elements are, in the order of batches, of k and of columns.
-struct Panels {
-  ProductForm form;
-  int64_t columns, width; // of a panel; bytes of an element
-  std::vector<int64_t> batches, ks, places;
-
-  int64_t bytes() const;
-  void write(const char *from, char *to) const;
-};
-
-/// How the right operand is packed: [batch..., k..., n...] of a row-major constant becomes
-/// [batch][panel][header, words of k][columns][kPack], zero beyond k and n.
-struct PanelLayout {
+/// The axes of a right operand that is packed: [batch..., k..., n...] in any order.
+struct RightAxes {
   SmallVector<int64_t> batch, contract, free;
-  ProductForm form;
-  int64_t columns; // of a panel
 
-  std::string tag() const;
-  PackedForm packs(RankedTensorType source) const;
+  explicit RightAxes(DotGeneralOp dot)
+      : batch(dot.getRhsBatch()), contract(dot.getRhsContract()),
+        free(freeAxes(cast<RankedTensorType>(dot.getRhs().getType()).getRank(), batch, contract)) {}
+
+  std::string text() const;
+  /// Of a row-major constant of type `source`.
+  Panels panels(RankedTensorType source, const ProductForm &form, int64_t columns) const;
 };
 } // namespace
 
-std::string PanelLayout::tag() const {
-  std::string tag = "panels;" + std::to_string(columns) + ";" + std::to_string(form.kPack) + ";" +
-                    std::to_string(form.kStep) + ";" + std::to_string(form.columnFactor());
+std::string RightAxes::text() const {
+  std::string text;
   for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
-    tag += ';';
+    text += ';';
     for (int64_t axis : axes)
-      tag += std::to_string(axis) + ',';
+      text += std::to_string(axis) + ',';
   }
-  return tag;
+  return text;
 }
 
-PackedForm PanelLayout::packs(RankedTensorType source) const {
+Panels RightAxes::panels(RankedTensorType source, const ProductForm &form, int64_t columns) const {
   SmallVector<int64_t> strides = mlir::computeStrides(source.getShape());
   auto offsets = [&](ArrayRef<int64_t> axes) {
     SmallVector<int64_t> sizes, axisStrides;
@@ -111,36 +106,11 @@ PackedForm PanelLayout::packs(RankedTensorType source) const {
     forEachIndex(sizes, [&](ArrayRef<int64_t> index) { result.push_back(linearIndex(index, axisStrides)); });
     return result;
   };
-  Panels all{form, columns, byteWidth(source.getElementType()), offsets(batch), offsets(contract), offsets(free)};
-  return {all.bytes(), [all](const char *from, char *to) { all.write(from, to); }};
+  return {form, columns, byteWidth(source.getElementType()), offsets(batch), offsets(contract), offsets(free)};
 }
 
-int64_t Panels::bytes() const {
-  int64_t steps = form.headers() + form.words(static_cast<int64_t>(ks.size()));
-  return static_cast<int64_t>(batches.size() * llvm::divideCeil(places.size(), columns)) * steps * columns *
-         form.kPack * width;
-}
-
-void Panels::write(const char *from, char *to) const {
-  auto k = static_cast<int64_t>(ks.size()), count = static_cast<int64_t>(places.size());
-  int64_t panels = llvm::divideCeil(count, columns);
-  for (int64_t batchOffset : batches)
-    for (int64_t p = 0; p < panels; ++p) {
-      int64_t inside = std::min(columns, count - p * columns);
-      if (form.headers()) {
-        for (int64_t n = 0; n < inside; ++n) {
-          uint32_t sum = columnStart(form, ks, from + batchOffset + places[p * columns + n]);
-          std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
-        }
-        to += columns * form.kPack;
-      }
-      for (int64_t first = 0, end = form.words(k) * form.kPack; first < end;
-           first += form.kPack, to += columns * form.kPack * width)
-        for (int64_t r = 0; r < std::min(form.kPack, k - first); ++r)
-          for (int64_t n = 0; n < inside; ++n)
-            std::memcpy(to + (n * form.kPack + r) * width,
-                        from + (batchOffset + ks[first + r] + places[p * columns + n]) * width, width);
-    }
+Panels sinter::cpu::panelsOf(KernelSpec &spec, DotGeneralOp dot, RankedTensorType source, const ProductForm &form) {
+  return RightAxes(dot).panels(source, form, spec.target().panelBytes / widthOf(form.sum));
 }
 
 bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
@@ -154,15 +124,13 @@ bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
 
 Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
   DotGeneralOp dot = dotOf(spec);
-  auto argument = cast<BlockArgument>(rightOperand(dot));
   std::string refusal;
-  PanelLayout layout;
-  layout.form = *productFormOf(spec, dot, refusal);
-  layout.columns = spec.target().panelBytes / widthOf(layout.form.sum);
-  layout.batch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
-  layout.contract.assign(dot.getRhsContract().begin(), dot.getRhsContract().end());
-  layout.free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), layout.batch, layout.contract);
-  return dropDenormals({input, layout.tag(), [layout](RankedTensorType source) { return layout.packs(source); }});
+  ProductForm form = *productFormOf(spec, dot, refusal);
+  RightAxes axes(dot);
+  int64_t columns = spec.target().panelBytes / widthOf(form.sum);
+  std::string tag = "panels;" + std::to_string(columns) + ";" + form.packingTag() + axes.text();
+  return dropDenormals(
+      {input, tag, [=](RankedTensorType source) { return axes.panels(source, form, columns).packed(); }});
 }
 
 //===- the plan --------------------------------------------------------------------------------------------===//
@@ -249,6 +217,8 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   for (int64_t axis : plan.lhsBatch)
     plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
   plan.packed = panels || llvm::is_contained(packing, static_cast<int64_t>(rhs->input));
+  if (!plan.packed && form->group) // only panels have orders
+    form = formWithPairs(spec, dot, std::nullopt, refusal);
   if (!plan.packed)
     plan.form = form->throughStrips();
 
@@ -305,7 +275,7 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
 
 int64_t ContractionPlan::blockSteps(KernelSpec &spec) const {
   constexpr int64_t fewest = 32; // of few rows panels are read few times
-  bool walksBlocks = packed && !copiesRows && !form.isTiled() && !form.headers() && form.sumsByBlocks() &&
+  bool walksBlocks = packed && !copiesRows && !form.isTiled() && !form.flips && form.sumsByBlocks() &&
                      !spec.kernel.getZeros() && constantOr(spec.dims, rows, 0) > fewest;
   int64_t steps = constantOr(spec.dims, form.words(spec.dims, k), 0), chain = form.stepsOfBlock(kProductBlock);
   int64_t stepBytes = spec.target().panelBytes / widthOf(form.sum) * form.kPack * widthOf(form.b);

@@ -6,7 +6,7 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_CONTRACTIONPLAN_H
 #define SINTER_BACKENDS_CPU_EMIT_CONTRACTIONPLAN_H
 
-#include "backends/cpu/emit/ProductForm.h"
+#include "backends/cpu/emit/Panels.h"
 #include "backends/cpu/emit/StridedView.h"
 #include "ir/Contraction.h"
 
@@ -21,6 +21,9 @@ std::optional<ProductForm> productFormOf(KernelSpec &spec, DotGeneralOp dot, std
 
 /// True when input `input` of a product's kernel is a constant that panels are made of at compile time.
 bool packsContraction(KernelSpec &spec, unsigned input);
+
+/// How a constant of type `source` is packed as the right operand.
+Panels panelsOf(KernelSpec &spec, DotGeneralOp dot, mlir::RankedTensorType source, const ProductForm &form);
 
 struct ContractionPlan {
   ProductForm form;

@@ -78,15 +78,16 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   // Of long panels, a block of k of one and of the next stay in the cache, but not of two and two.
   bool hasBlocks = product->blockSteps(spec) > 0;
   bool masked = !product->packed && (columns == ShapedType::kDynamic || columns % lanes != 0);
-  RegisterTile tile = form.isTiled() ? chooseTileOfTiles(rows, vectors)
-                                     : chooseTile(spec.target(), rows, vectors,
-                                                  {.conflicting = conflicting,
-                                                   .parts = form.parts(),
-                                                   .staysNarrow = hasBlocks,
-                                                   .mayBeLower = true,
-                                                   .readsColumns = !masked && canReadColumns(spec.target(), form)});
+  TileLimits limits{.conflicting = conflicting,
+                    .parts = form.parts(),
+                    .others = form.otherRegisters(vectors),
+                    .staysNarrow = hasBlocks,
+                    .mayBeLower = true,
+                    .readsColumns = !masked && canReadColumns(spec.target(), form)};
+  RegisterTile tile =
+      form.isTiled() ? chooseTileOfTiles(rows, vectors) : chooseTile(spec.target(), rows, vectors, limits);
   if (int64_t widest = product->widest(spec, lanes))
-    tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, conflicting, form.parts(),
+    tile = widenTile(spec.target(), tile, rows, std::min(vectors, widest), vectors, limits,
                      product->packed ? kMostTileVectors : 0);
   int64_t mostRows = form.isTiled() ? 2 * kTileRows : kMostTileRows,
           mostVectors = form.isTiled() ? 2 : kMostTileVectors;

@@ -222,8 +222,8 @@ EmittedKernel ConvolutionEmitter::emit() {
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
       if (product.kPack > 1)
         inPanel = mul(inPanel, fn.index(product.kPack));
-      int64_t steps = product.headers() + filterRows() * shape.kernelW * (pitch / product.kPack);
-      filterBase = add(mul(panelIndex, fn.index(steps * panel * product.kPack)), inPanel);
+      panelBase = mul(panelIndex, fn.index(runs.panel));
+      filterBase = add(panelBase, inPanel);
     }
 
     Value low = blockBegin = mul(block, fn.materialize(blockLength));

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Emitter.h"
-#include "backends/cpu/emit/ProductForm.h"
+#include "backends/cpu/emit/Panels.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
 
@@ -83,6 +83,9 @@ llvm::SmallVector<int64_t> bordersOf(const ConvolutionShape &shape, llvm::ArrayR
 
 /// How a register tile multiplies the operands; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal);
+
+/// How a constant of type `source` is packed as the filter.
+Panels panelsOf(KernelSpec &spec, ConvolutionOp op, mlir::RankedTensorType source, const ProductForm &form);
 
 /// What both ask of a kernel: lanes and packing, or why it is none of theirs.
 Plan planFilter(KernelSpec &spec);

@@ -68,6 +68,7 @@ private:
   mlir::Value planeElements();
   llvm::SmallVector<mlir::Value> findRowsInside(const PixelTile &at, mlir::Value kh);
   int64_t vectorOffset(int64_t j);
+  mlir::Value orderAt(int64_t j, mlir::Value filterOffset);
   MicroOperands filterAt(const PixelTile &at, Steps &steps, mlir::Value &inputOffset);
   llvm::SmallVector<mlir::Value> multiply(const PixelTile &at, int64_t lowRow, int64_t endRow, const TapRun &taps,
                                           Steps steps, mlir::ValueRange sums);
@@ -76,6 +77,7 @@ private:
   llvm::SmallVector<mlir::Value> multiplyInside(const PixelTile &at, llvm::ArrayRef<int64_t> starts, int64_t lowRow,
                                                 int64_t endRow, const Steps &steps, mlir::ValueRange sums);
   llvm::SmallVector<mlir::Value> multiplyRows(const PixelTile &at, const Steps &steps, mlir::ValueRange sums);
+  llvm::SmallVector<mlir::Value> addExtraWords(const PixelTile &at, mlir::ValueRange sums);
   llvm::SmallVector<mlir::Value> startsOf(const PixelTile &at);
   llvm::SmallVector<SummedAxis> summedAxes(const PixelTile &at);
   llvm::SmallVector<mlir::Value> sumTile(const PixelTile &at, llvm::ArrayRef<SummedAxis> axes);
@@ -111,6 +113,7 @@ private:
   mlir::Value channelMask; // of what pixels read, where the last vector has fewer groups
   bool isLastTile;         // of a group's columns
   mlir::Value image, plane, group, column, filterBase;
+  mlir::Value panelBase;                   // of the panel that filterBase lies in
   mlir::Value blockBegin;                  // its first row, or pixel where it goes along a row
   mlir::Value partPlaces;                  // of the sums of its tiles that wait for the next part
   bool panelsOutside;                      // blocks of a panel follow each other, not panels of a block

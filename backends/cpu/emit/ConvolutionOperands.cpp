@@ -163,39 +163,29 @@ static std::optional<ProductForm> chooseTiledForm(KernelSpec &spec, ConvolutionO
 std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal) {
   std::optional<ProductForm> form =
       productFormOf(spec.target(), getElementTypeOrSelf(op.getInput()), getElementTypeOrSelf(op.getFilter()),
-                    getElementTypeOrSelf(op.getResult()), refusal);
+                    getElementTypeOrSelf(op.getResult()), refusal, pairsOf(op));
   std::optional<ProductForm> tiled = form ? chooseTiledForm(spec, op, *form) : std::nullopt;
   return tiled ? tiled : form;
 }
 
-/// [O, kh, kw, c] of a constant becomes [group][panel][header, kh, kw, words of c][columns][kPack], zero beyond the
-/// group's output channels and the channels.
-static PackedForm packFilter(RankedTensorType source, int64_t groups, int64_t panel, const ProductForm &form) {
+/// [O, kh, kw, c] of a constant: k is (kh, kw, c), with zeros beyond the channels.
+static Panels filterPanels(RankedTensorType source, int64_t groups, int64_t panel, const ProductForm &form) {
   int64_t taps = ShapedType::getNumElements(source.getShape().drop_front().drop_back());
-  int64_t channels = source.getShape().back(), perGroup = source.getDimSize(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.getElementType()), panels = llvm::divideCeil(perGroup, panel);
-  int64_t steps = form.paddedChannels(channels) / form.kPack;
-  int64_t bytes = groups * panels * (form.headers() + taps * steps) * panel * form.kPack * width;
-  return {bytes, [=](const char *from, char *to) {
-            for (int64_t g = 0; g < groups; ++g)
-              for (int64_t p = 0; p < panels; ++p) {
-                int64_t inside = std::min(panel, perGroup - p * panel);
-                auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
-                if (form.headers()) {
-                  for (int64_t n = 0; n < inside; ++n) {
-                    uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
-                    std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
-                  }
-                  to += panel * form.kPack;
-                }
-                for (int64_t tap = 0; tap < taps; ++tap)
-                  for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
-                    for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
-                      for (int64_t n = 0; n < inside; ++n)
-                        std::memcpy(to + (n * form.kPack + r) * width,
-                                    filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
-              }
-          }};
+  int64_t channels = source.getShape().back(), pitch = form.paddedChannels(channels), run = taps * channels;
+  int64_t perGroup = source.getDimSize(0) / groups;
+  Panels panels{form, panel, byteWidth(source.getElementType()), {}, {}, {}};
+  for (int64_t g = 0; g < groups; ++g)
+    panels.batches.push_back(g * perGroup * run);
+  for (int64_t tap = 0; tap < taps; ++tap)
+    for (int64_t c = 0; c < pitch; ++c)
+      panels.ks.push_back(c < channels ? tap * channels + c : Panels::kNone);
+  for (int64_t n = 0; n < perGroup; ++n)
+    panels.places.push_back(n * run);
+  return panels;
+}
+
+Panels sinter::cpu::panelsOf(KernelSpec &spec, ConvolutionOp op, RankedTensorType source, const ProductForm &form) {
+  return filterPanels(source, static_cast<int64_t>(op.getGroups()), spec.target().panelBytes / widthOf(form.sum), form);
 }
 
 /// [C, kh, kw, 1] becomes [kh][kw][C].
@@ -223,11 +213,10 @@ Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
                             return packForChannelLanes(source, groups, lanes);
                           }});
   }
-  std::string tag = "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" +
-                    std::to_string(form.kPack) + ";" + std::to_string(form.isTiled()) + ";" +
-                    std::to_string(form.columnFactor());
-  return dropDenormals(
-      {input, tag, [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }});
+  std::string tag = "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + form.packingTag();
+  return dropDenormals({input, tag, [groups, panel, form](RankedTensorType source) {
+                          return filterPanels(source, groups, panel, form).packed();
+                        }});
 }
 
 Plan sinter::cpu::planFilter(KernelSpec &spec) {
@@ -248,7 +237,8 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
     plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
     plan.needsPacking = true;
   } else if (int64_t pack = filterOrderOf(op.getFilter())->pack;
-             form->headers() || pack != form->kPack || (pack == 1 && form->step != ProductForm::Step::fused)) {
+             form->flips || form->group || pack != form->kPack ||
+             (pack == 1 && form->step != ProductForm::Step::fused)) {
     return Plan::refuse("a filter of its types has to be packed, and is no constant");
   }
   unsigned input = convolvedInput(op).getArgNumber();

@@ -95,7 +95,8 @@ FilterRuns ConvolutionForm::filterRuns() const {
   runs.step = channelLanes ? channelLanes->columns * channelLanes->lanes
                            : (inPlace ? shape.outChannels : panel) * product.kPack;
   runs.rowFilter = shape.kernelW * runs.tapSteps * runs.step;
-  runs.header = product.headers() * runs.step;
+  runs.header = product.headers(filterRows() * shape.kernelW * runs.tapSteps, panel) * runs.step;
+  runs.panel = runs.header + filterRows() * runs.rowFilter + product.extras * runs.step;
   runs.block = product.sumsByBlocks() ? product.stepsOfBlock(kProductBlock) : kNoBlocks;
   runs.parts = product.sumsByBlocks() ? llvm::divideCeil(runs.length, runs.block) : 1;
   runs.perPart = llvm::divideCeil(runs.length, runs.parts);
@@ -243,7 +244,8 @@ bool ConvolutionForm::canSkip(const Target &target) const {
   // of a row find ways beside what passes of the filter, which nothing asks for in advance.
   constexpr double leastLive = .75;
   int64_t width = shape.outWidth.staticSize(), perPanel = panel / target.lanes(widthOf(product.sum));
-  bool findWays = width < target.l1Ways && heldVectors(target, product, width * perPanel, perPanel) < perPanel;
+  bool findWays = product.step == ProductForm::Step::fused && width < target.l1Ways &&
+                  heldVectors(target, product, width * perPanel, perPanel) < perPanel;
   bool conflicts =
       shape.pixelPitch * shape.strideW * widthOf(product.row) % 4096 == 0 && !findWays && liveShare(shape) >= leastLive;
   bool prefersCopy = conflicts || canShareLast(columnLanes(target));
@@ -291,19 +293,18 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
   bool suffice = 4 * ways >= 3 * highest;
   bool masked = form.inPlace && form.groupOut % lanes != 0;
-  auto choose = [&](int64_t rows) {
-    return chooseTile(spec.target(), rows, vectors,
-                      {.conflicting = conflicting,
-                       .parts = parts,
-                       .sharesLast = shares,
-                       .staysNarrow = suffice,
-                       .mayBeLower = !shares,
-                       .readsColumns = !masked && canReadColumns(spec.target(), form.product)});
-  };
+  TileLimits limits{.conflicting = conflicting,
+                    .parts = parts,
+                    .others = form.product.otherRegisters(vectors),
+                    .sharesLast = shares,
+                    .staysNarrow = suffice,
+                    .mayBeLower = !shares,
+                    .readsColumns = !masked && canReadColumns(spec.target(), form.product)};
+  auto choose = [&](int64_t rows) { return chooseTile(spec.target(), rows, vectors, limits); };
   RegisterTile tile = choose(outWidth);
   // Three vectors are one tile where that is faster than one of two and a narrow one.
   if (vectors == kVectorsBeyondPanel)
-    tile = widenTile(spec.target(), tile, outWidth, kVectorsBeyondPanel, vectors, conflicting, parts);
+    tile = widenTile(spec.target(), tile, outWidth, kVectorsBeyondPanel, vectors, limits);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.

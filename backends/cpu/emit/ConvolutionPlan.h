@@ -19,6 +19,7 @@ struct FilterRuns {
   int64_t inputStep;      // of the input
   int64_t rowFilter;      // from row to row
   int64_t header;         // in front of a panel
+  int64_t panel;          // elements of a panel, with its header
   int64_t block;          // steps of a chain
   int64_t parts, perPart; // of a run
 };

@@ -218,9 +218,15 @@ SmallVector<Value> ConvolutionEmitter::findRowsInside(const PixelTile &at, Value
 /// The elements of the filter from vector 0 of a tile to vector `j`.
 int64_t ConvolutionEmitter::vectorOffset(int64_t j) {
   int64_t perPanel = panel / lanes;
-  return inPlace || channelLanes
-             ? j * lanes * product.kPack
-             : j / perPanel * (runs.header + filterRows() * runs.rowFilter) + j % perPanel * lanes * product.kPack;
+  return inPlace || channelLanes ? j * lanes * product.kPack
+                                 : j / perPanel * runs.panel + j % perPanel * lanes * product.kPack;
+}
+
+/// Where the order of the panel of vector `j` is, at the step that lies `filterOffset` behind the first one.
+Value ConvolutionEmitter::orderAt(int64_t j, Value filterOffset) {
+  int64_t first = j / (panel / lanes) * runs.panel + product.flips * runs.step;
+  Value behind = arith::DivUIOp::create(b, filterOffset, fn.index(panel));
+  return add(add(panelBase, fn.index(first)), behind);
 }
 
 /// What all pixels of a tile read at some steps: the filter, and what is asked for early. `inputOffset` becomes the
@@ -265,6 +271,8 @@ MicroOperands ConvolutionEmitter::filterAt(const PixelTile &at, Steps &steps, Va
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
   for (int64_t j = 0; j < vectors; ++j) {
     operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(runs.header + vectorOffset(j))));
+    if (product.group)
+      operands.bOrders.push_back(j % (panel / lanes) ? operands.bOrders.back() : orderAt(j, filterOffset));
     if (inPlace)
       operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
   }
@@ -355,11 +363,34 @@ SmallVector<Value> ConvolutionEmitter::multiplyRows(const PixelTile &at, const S
   });
 }
 
+/// Adds the products of the extra words of a tile's panels.
+SmallVector<Value> ConvolutionEmitter::addExtraWords(const PixelTile &at, ValueRange sums) {
+  Steps none{fn.index(0), fn.index(0), fn.index(0), fn.index(0), fn.index(0)};
+  Value unused;
+  MicroOperands operands = filterAt({at.high, at.wide, at.row, at.pixel}, none, unused);
+  for (Value base : at.rowBases)
+    for (int64_t i = 0; i < at.wide; ++i)
+      operands.aRows.push_back(add(base, fn.index(i * shape.strideW * pixelStride)));
+  auto split = [&](Value place, int64_t size) {
+    return std::pair(arith::DivUIOp::create(b, place, fn.index(size)).getResult(),
+                     arith::RemUIOp::create(b, place, fn.index(size)).getResult());
+  };
+  Value words = fn.index(filterRows() * runs.rowFilter / runs.step);
+  return emitExtraWords(fn, operands, vectorType, words, sums, [&](Value k) {
+    auto [tap, channel] = split(k, pitch);
+    auto [filterRow, kw] = split(tap, shape.kernelW);
+    auto [kd, kh] = split(filterRow, shape.kernelH);
+    Value offset = add(channel, mul(kw, fn.index(shape.dilationW * pixelStride)));
+    offset = add(offset, mul(mul(kh, fn.index(shape.dilationH)), rowElements()));
+    return shape.kernelD == 1 ? offset : add(offset, mul(mul(kd, fn.index(shape.dilationD)), planeElements()));
+  });
+}
+
 /// What sums begin with: zeros, or what stands in front of the panels.
 SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
   int64_t pixels = at.high * at.wide;
   SmallVector<Value> starts = zeroAccumulators(fn, vectorType, tileAccumulators(pixels, vectors, at.sharesLast));
-  for (int64_t j = 0; product.headers() && j < vectors; ++j) {
+  for (int64_t j = 0; product.flips && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
                                          ValueRange{add(filterBase, fn.index(vectorOffset(j)))});
@@ -367,7 +398,7 @@ SmallVector<Value> ConvolutionEmitter::startsOf(const PixelTile &at) {
     for (int64_t i = 0; i < pixels; ++i)
       starts[i * vectors + j] = start;
   }
-  return starts;
+  return product.extras ? addExtraWords(at, starts) : starts;
 }
 
 /// What a tile's sum goes over: (kd, kh, kw, part of a run); what is of size 1 is no axis.

@@ -189,30 +189,19 @@ Value DigitRows::addCodes(Value row, Value at, Value element, int64_t digit, Val
   return multiplyAdd(b, form, digitsAt(row, at, element, digit, lanes), codes, sum);
 }
 
-/// The name of an instruction for vectors of `bits` bits.
-static StringAttr nameFor(ImplicitLocOpBuilder &b, int64_t bits, StringRef narrow, StringRef middle, StringRef wide) {
-  return b.getStringAttr(bits == 512 ? wide : bits == 256 ? middle : narrow);
-}
-
 Value DigitRows::pairsOf(Value row, Value at, Value element, int64_t digit, Value codes) {
   int64_t count = cast<VectorType>(codes.getType()).getNumElements();
-  auto name = nameFor(b, 8 * count, "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.avx2.pmadd.ub.sw",
-                      "llvm.x86.avx512.pmaddubs.w.512");
-  Value spread = digitsAt(row, at, element, digit, count / 4);
-  auto type = VectorType::get({count / 2}, b.getI16Type());
-  return LLVM::CallIntrinsicOp::create(b, type, name, ValueRange{codes, spread}).getResult(0);
+  return pairsOfBytes(b, codes, digitsAt(row, at, element, digit, count / 4));
 }
 
 SmallVector<Value> DigitRows::addPairs(ArrayRef<Value> pairs, ArrayRef<Value> sums) {
   SmallVector<Value> next(sums);
   auto type = cast<VectorType>(pairs[0].getType());
-  auto name = nameFor(b, 16 * type.getNumElements(), "llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
-                      "llvm.x86.avx512.pmaddw.d.512");
   for (auto [digit, pair] : llvm::enumerate(pairs)) {
     Value units =
         arith::ConstantOp::create(b, DenseElementsAttr::get(type, static_cast<int16_t>(digit == 1 ? unit : 1)));
     Value &sum = next[digit ? 1 : 0];
-    sum = add(b, sum, LLVM::CallIntrinsicOp::create(b, sum.getType(), name, ValueRange{pair, units}).getResult(0));
+    sum = addPairsOfShorts(b, pair, units, sum);
   }
   return next;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/cpu/emit/BytePairs.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -138,6 +139,8 @@ static void remarkPlainLoops(KernelOp kernel, StringRef refusals) {
 }
 
 LogicalResult sinter::cpu::settleSchedule(KernelSpec &spec, function_ref<void(StringRef, StringRef)> refused) {
+  if (spec.options.optLevel > 0)
+    choosePairs(spec);
   if (ScheduleAttr given = spec.schedule())
     return checkSchedule(spec, given);
   std::string refusals;

@@ -18,25 +18,34 @@ static int64_t leastCost(int64_t equal, int64_t lower) {
 
 bool sinter::cpu::canReadColumns(const Target &target, const ProductForm &form) {
   constexpr int64_t fewRegisters = 16; // more hold tiles that need no more than one load for each vector of b
-  return target.hasFma && target.vectorRegisters <= fewRegisters && form.step == ProductForm::Step::fused &&
-         isFloat(form.sum);
+  bool readsFloats = form.step == ProductForm::Step::fused && isFloat(form.sum);
+  return target.hasFma && target.vectorRegisters <= fewRegisters &&
+         (readsFloats || form.step == ProductForm::Step::byte_pairs);
 }
 
 int64_t sinter::cpu::heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors) {
-  int64_t left = target.vectorRegisters - 1 - sums; // one holds what is broadcast
-  return canReadColumns(target, form) && left > 0 ? std::min(left, vectors) : vectors;
+  int64_t left = target.vectorRegisters - 1 - sums - form.otherRegisters(vectors); // one holds what is broadcast
+  bool fits = left > 0 || (left == 0 && form.step == ProductForm::Step::byte_pairs);
+  return canReadColumns(target, form) && fits ? std::min(left, vectors) : vectors;
+}
+
+/// The rows of a tile of `width` vectors. Accumulators, one row of b and one broadcast live at once; one register stays
+/// free for addresses that spill into it.
+static int64_t mostRowsOf(const Target &target, int64_t width, const TileLimits &limits) {
+  int64_t registers = target.vectorRegisters - 1;
+  // Vectors of b that multiply-adds read from memory make room for other registers.
+  int64_t others = limits.readsColumns ? 0 : limits.others;
+  int64_t most = (registers - width * limits.parts - 1 - others + (target.vectorRegisters <= 16)) / width;
+  return std::min(most, (registers - limits.others) / width);
 }
 
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
-  auto [conflicting, parts, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
-  // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
-  // it.
-  int64_t registers = target.vectorRegisters - 1;
+  auto [conflicting, parts, others, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
   sharesLast &= vectors == 2; // of more, most tiles have whole vectors
-  auto mostRows = [&, parts = parts](int64_t width) {
+  auto mostRows = [&](int64_t width) {
     if (sharesLast && width == 2) // three accumulators and two broadcasts for two rows
-      return (registers - width - 2) / 3 * 2;
-    return (registers - width * parts - 1 + (target.vectorRegisters <= 16)) / width;
+      return (target.vectorRegisters - 1 - width - 2) / 3 * 2;
+    return mostRowsOf(target, width, limits);
   };
 
   // Few rows: wide tiles, so that there are enough independent FMAs to hide their latency.
@@ -58,7 +67,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     most = std::min(most, target.l1Ways);
   if (rows == ShapedType::kDynamic)
     return {std::min<int64_t>(most, 12), width};
-  bool holdsOne = readsColumns && !sharesLast && rows * width <= target.vectorRegisters - 2;
+  bool holdsOne = readsColumns && !sharesLast && rows * width <= target.vectorRegisters - 2 - others;
   if (rows <= most || holdsOne)
     return {std::max<int64_t>(rows, 1), width};
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
@@ -75,7 +84,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
 }
 
 RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest,
-                                    int64_t vectors, bool conflicting, int64_t parts, int64_t divided) {
+                                    int64_t vectors, const TileLimits &limits, int64_t divided) {
   constexpr int64_t fewRows = 6; // whose tiles are wide already
   if (rows == ShapedType::kDynamic || rows <= fewRows)
     return tile;
@@ -97,8 +106,8 @@ RegisterTile sinter::cpu::widenTile(const Target &target, RegisterTile tile, int
   for (int64_t width = tile.vectors + 1; width <= std::min(widest, mostWide); ++width) {
     if (divided % width != 0)
       continue;
-    int64_t most = (target.vectorRegisters - 1 - width * parts - 1 + hasFew) / width;
-    if (conflicting)
+    int64_t most = mostRowsOf(target, width, limits);
+    if (limits.conflicting)
       most = std::min(most, target.l1Ways);
     for (int64_t height = std::min(most, rows); height * width >= enough; --height)
       if (RegisterTile other{height, width}; cost(other) < cost(best))
@@ -166,6 +175,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
   const ProductForm &form = operands.form;
   int64_t own = operands.ownVectors(), rows = operands.aRows.size(), half = vectorType.getNumElements() / 2;
   int64_t held = heldOf(fn.spec.target(), operands);
+  bool waitsForLoads = held < own && form.step == ProductForm::Step::fused;
   SmallVector<int64_t> twice, halves; // lanes of one half vector, and of the halves of two vectors
   for (int64_t lane = 0; lane < 2 * half; ++lane) {
     twice.push_back(lane % half);
@@ -205,7 +215,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
       // The first vector of a line asks for it, unless loads are what the step waits for.
       int64_t line = fn.spec.target().cacheLineBytes;
       int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
-      if (operands.prefetchRows && held == own && static_cast<int64_t>(j) * bytes % apart == 0) {
+      if (operands.prefetchRows && !waitsForLoads && static_cast<int64_t>(j) * bytes % apart == 0) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
                                    /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
@@ -219,13 +229,29 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
                                    /*isDataCache=*/true);
       }
+    llvm::MapVector<Value, Value> orders; // of panels, in all lanes
+    for (Value order : operands.bOrders)
+      if (!orders.contains(order)) {
+        Value at = add(order, mul(k, fn.index(form.kPack)));
+        orders[order] = spreadOf(b, form, operands.b, at, 0, vectorType.getNumElements());
+      }
+    if (operands.groupAt)
+      aOffset = operands.groupAt(k);
+    else if (form.group)
+      aOffset = mul(arith::DivUIOp::create(b, k, fn.index(form.group / form.kPack)), fn.index(form.group));
     for (int64_t part = 0; part < form.parts(); ++part) {
       Value before; // the row before the one at hand, where two share accumulators
       for (auto [i, row] : llvm::enumerate(operands.aRows)) {
-        Value spread = spreadOf(b, form, operands.a, add(row, aOffset), part, vectorType.getNumElements());
+        Value at = add(row, aOffset), spread;
+        if (!form.group)
+          spread = spreadOf(b, form, operands.a, at, part, vectorType.getNumElements());
+        llvm::MapVector<Value, Value> inOrders;
+        for (auto [order, bytes] : orders)
+          inOrders[order] = spreadInOrder(b, form, operands.a, at, bytes);
         for (int64_t j = 0; j < own; ++j) {
           Value column = j < held ? bRow[j][part] : loadAgain(b, bType, operands.b, places[j]);
-          sums[i * own + j] = multiplyAdd(b, form, spread, column, sums[i * own + j]);
+          Value bytes = form.group ? inOrders[operands.bOrders[j]] : spread;
+          sums[i * own + j] = multiplyAdd(b, form, bytes, column, sums[i * own + j]);
         }
         if (operands.sharesLast && i % 2) {
           Value &sum = sums[rows * own + i / 2];
@@ -236,6 +262,41 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     }
     return sums;
   });
+}
+
+SmallVector<Value> sinter::cpu::emitExtraWords(KernelFunction &fn, MicroOperands operands, VectorType vectorType,
+                                               Value words, ValueRange accumulators,
+                                               function_ref<Value(Value)> offsetOf) {
+  ImplicitLocOpBuilder &b = fn.b;
+  const ProductForm &form = operands.form;
+  SmallVector<Value> sums(accumulators);
+  if (form.extras == 0)
+    return sums;
+  operands.prefetchRows = operands.prefetchSteps = 0;
+  operands.ahead = Value();
+  Value end = arith::AddIOp::create(b, words, fn.index(form.extras));
+  size_t count = operands.bVectors.size(), rows = operands.aRows.size();
+  SmallVector<Value> all(operands.bVectors), orders(operands.bOrders);
+  for (size_t first = 0, next; first < count; first = next) { // vectors of one panel
+    for (next = first + 1; next < count && orders[next] == orders[first];)
+      ++next;
+    operands.bVectors.assign(all.begin() + first, all.begin() + next);
+    operands.bOrders.assign(orders.begin() + first, orders.begin() + next);
+    operands.groupAt = [&](Value k) {
+      Value place = arith::AddIOp::create(b, k, fn.index(form.extras)); // behind the orders
+      Value at = arith::AddIOp::create(b, orders[first], arith::MulIOp::create(b, place, fn.index(form.kPack)));
+      Value bytes = vector::LoadOp::create(b, VectorType::get({form.kPack}, b.getI8Type()), operands.b, ValueRange{at});
+      Value word = vector::BitCastOp::create(b, VectorType::get({1}, b.getI32Type()), bytes);
+      return offsetOf(arith::IndexCastOp::create(b, b.getIndexType(), vector::ExtractOp::create(b, word, 0)));
+    };
+    SmallVector<size_t> places;
+    for (size_t i = 0; i < rows; ++i)
+      llvm::append_range(places, llvm::seq(i * count + first, i * count + next));
+    auto own = llvm::map_to_vector(places, [&](size_t place) { return sums[place]; });
+    for (auto [place, sum] : llvm::zip(places, emitMicroKernel(fn, operands, vectorType, words, end, own)))
+      sums[place] = sum;
+  }
+  return sums;
 }
 
 SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
@@ -304,11 +365,18 @@ void sinter::cpu::prefetchEpilogue(KernelFunction &fn, Operation *root, ArrayRef
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
     if (spec.kernel.stridesOf(spec.kernel.getNumOperands() + i).empty())
       buffers.emplace_back(fn.result(i), true);
+  // Where rows are whole tiles, vectors of one line are asked for once.
+  DimExpr row = spec.sizes->dims(root->getResult(0)).back();
+  bool isWhole = row.isConstant() && row.constant() % (vectors * lanes) == 0;
+  int64_t line = spec.target().cacheLineBytes;
   for (Value place : places)
     for (int64_t j = 0; j < vectors; ++j) {
       Value at = arith::AddIOp::create(fn.b, place, fn.index(j * lanes));
-      for (auto [buffer, isWrite] : buffers)
-        memref::PrefetchOp::create(fn.b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+      for (auto [buffer, isWrite] : buffers) {
+        int64_t width = byteWidth(cast<MemRefType>(buffer.getType()).getElementType());
+        if (!isWhole || j * lanes * width % line == 0)
+          memref::PrefetchOp::create(fn.b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+      }
     }
 }
 

@@ -34,6 +34,7 @@ struct TileLimits {
   /// cache has ways.
   bool conflicting = false;
   int64_t parts = 1;         // vectors of b in registers for each one that is loaded
+  int64_t others = 0;        // registers of a step beside these, sums and what is broadcast
   bool sharesLast = false;   // two rows will share accumulators of the last vector (MicroOperands)
   bool staysNarrow = false;  // no wider tile makes up for rows that are few because they conflict
   bool mayBeLower = false;   // the last tiles may be (lowerTiles)
@@ -55,7 +56,7 @@ RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, Til
 /// `vectors`, where a load takes half of a multiply-add's. Tiles as wide as high load least for each: one of 6 x 4
 /// vectors 10 for 24, of 13 x 2 15 for 26. Its vectors divide `divided`; 0: no matter.
 RegisterTile widenTile(const Target &target, RegisterTile tile, int64_t rows, int64_t widest, int64_t vectors,
-                       bool conflicting, int64_t parts, int64_t divided = 0);
+                       const TileLimits &limits, int64_t divided = 0);
 
 /// Bytes of a step of which one line is asked for where the second-level cache is (MicroOperands).
 inline constexpr int64_t kPrefetchedBytes = 512;
@@ -72,12 +73,14 @@ struct MicroOperands {
   llvm::SmallVector<mlir::Value> bVectors; // element offset of each vector at k = 0
   mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
-  int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
-  bool prefetchesIntoL2 = false;           // rather than L1, and one line of kPrefetchedBytes rather than each
-  mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
-  int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
-  int64_t otherSums = 0;                   // accumulators that are live, too
-  int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
+  llvm::SmallVector<mlir::Value> bOrders;  // per vector, element offset of its order at k = 0, where form has groups
+  std::function<mlir::Value(mlir::Value)> groupAt; // where the group of a step lies in a, if not where k says
+  int64_t prefetchRows = 0;                        // prefetch b that many k ahead; 0: do not
+  bool prefetchesIntoL2 = false;                   // rather than L1, and one line of kPrefetchedBytes rather than each
+  mlir::Value ahead;                               // element offset in b of what comes after the sum, or null
+  int64_t aheadStride = 0;                         // prefetch it into L2, so many elements a step
+  int64_t otherSums = 0;                           // accumulators that are live, too
+  int64_t prefetchSteps = 0;                       // prefetch a into L2 that many k ahead, of all rows; 0: do not
 
   /// Prefetches b, which comes from beyond a cache. What is read `once` comes at the speed of memory, which hardware
   /// nearly reaches by itself: requests for all lines take places in its queues, those for few cost nothing.
@@ -116,6 +119,12 @@ void prefetchAhead(KernelFunction &fn, const ProductForm &form, mlir::Value buff
 llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
                                                mlir::ValueRange accumulators);
+
+/// The same of the extra words of each panel (ProductForm::extras), behind `words` words of k; `offsetOf` gives the
+/// distance in a of an element of k.
+llvm::SmallVector<mlir::Value> emitExtraWords(KernelFunction &fn, MicroOperands operands, mlir::VectorType vectorType,
+                                              mlir::Value words, mlir::ValueRange accumulators,
+                                              llvm::function_ref<mlir::Value(mlir::Value)> offsetOf);
 
 /// The same from `starts` (zeros if there are none), long sums of floats by blocks (BlockSums.h). `size` is what is
 /// known of `high`.

@@ -81,12 +81,19 @@ static std::optional<Number> numberOf(Type type) {
   }
 }
 
+std::optional<BytePairs> sinter::cpu::pairsOf(Operation *op) {
+  auto attribute = op->getAttrOfType<DenseI64ArrayAttr>(kPairsAttr);
+  if (!attribute || attribute.size() != 2)
+    return std::nullopt;
+  return BytePairs{attribute[0], attribute[1]};
+}
+
 static bool isByte(Number number) { return number == Number::i8 || number == Number::u8; }
 
 //===- the choice ----------------------------------------------------------------------------===//
 
 std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type a, Type b, Type result,
-                                                      std::string &refusal) {
+                                                      std::string &refusal, std::optional<BytePairs> pairs) {
   std::optional<Number> left = numberOf(a), right = numberOf(b), wanted = numberOf(result);
   if (!left || !right || !wanted) {
     refusal = "no register tile holds elements of its types";
@@ -134,6 +141,14 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
     form.row = form.a;
     form.kPack = form.kStep = 4;
     form.flips = (form.a == form.b) == (target.byteDots == ByteDots::mixed);
+  } else if (isByte(form.a) && isByte(form.b) && pairs && target.hasBytePairs && target.hasShortDots) {
+    form.step = Step::byte_pairs;
+    form.row = form.a;
+    form.kPack = 4;
+    form.group = pairs->group;
+    form.extras = pairs->extras;
+    form.kStep = std::max(form.kPack, form.group);
+    form.flips = form.a == Number::i8;
   } else if (target.hasShortDots &&
              llvm::all_of(ArrayRef<Number>{form.a, form.b}, [](Number n) { return isByte(n) || n == Number::i16; })) {
     form.step = Step::short_dots;
@@ -171,7 +186,7 @@ DimExpr ProductForm::words(DimContext &dims, DimExpr k) const {
 
 int64_t ProductForm::paddedChannels(int64_t channels) const {
   if (!isTiled())
-    return static_cast<int64_t>(llvm::alignTo(channels, kPack));
+    return static_cast<int64_t>(llvm::alignTo(channels, kStep));
   // Rows of tiles that lie across two lines of the cache are read five times slower.
   int64_t least = std::max<int64_t>(kPack, llvm::PowerOf2Ceil(channels)), most = 64 / widthOf(row);
   return least < most ? least : static_cast<int64_t>(llvm::alignTo(channels, most));
@@ -198,6 +213,8 @@ double sinter::cpu::macsPerNs(const CostModel &costs, const ProductForm &form) {
     return costs.bfloatMacsPerNs;
   case ProductForm::Step::byte_dots:
     return costs.byteMacsPerNs;
+  case ProductForm::Step::byte_pairs:
+    return costs.pairMacsPerNs;
   case ProductForm::Step::short_dots:
     return costs.shortMacsPerNs;
   case ProductForm::Step::tiles:
@@ -245,6 +262,7 @@ SmallVector<Value> sinter::cpu::partsOf(ImplicitLocOpBuilder &b, const ProductFo
   case ProductForm::Step::fused:
   case ProductForm::Step::bfloat_dots:
   case ProductForm::Step::byte_dots:
+  case ProductForm::Step::byte_pairs:
     return {loaded};
   case ProductForm::Step::converted:
     return {convert(b, loaded, form.b, form.sum)};
@@ -290,6 +308,37 @@ static Value byteDots(ImplicitLocOpBuilder &b, const ProductForm &form, Value x,
   return call(b, ("llvm.x86.avx512.vpdpbusd." + Twine(bits)).str(), sum.getType(), {sum, isUnsigned, isSigned});
 }
 
+Value sinter::cpu::spreadInOrder(ImplicitLocOpBuilder &b, const ProductForm &form, Value buffer, Value at,
+                                 Value order) {
+  auto type = cast<VectorType>(order.getType());
+  int64_t count = type.getNumElements(), lane = 16; // bytes that one order reaches
+  Value group = vector::LoadOp::create(b, VectorType::get({form.group}, b.getI8Type()), buffer, ValueRange{at});
+  SmallVector<int64_t> repeated;
+  for (int64_t i = 0; i < count; ++i)
+    repeated.push_back(i % lane % form.group);
+  Value spread = vector::ShuffleOp::create(b, group, group, repeated);
+  StringRef name = count == 64   ? "llvm.x86.avx512.pshuf.b.512"
+                   : count == 32 ? "llvm.x86.avx2.pshuf.b"
+                                 : "llvm.x86.ssse3.pshuf.b.128";
+  return call(b, name, type, {spread, order});
+}
+
+Value sinter::cpu::pairsOfBytes(ImplicitLocOpBuilder &b, Value isUnsigned, Value isSigned) {
+  int64_t count = cast<VectorType>(isSigned.getType()).getNumElements();
+  StringRef name = count == 64   ? "llvm.x86.avx512.pmaddubs.w.512"
+                   : count == 32 ? "llvm.x86.avx2.pmadd.ub.sw"
+                                 : "llvm.x86.ssse3.pmadd.ub.sw.128";
+  return call(b, name, VectorType::get({count / 2}, b.getI16Type()), {isUnsigned, isSigned});
+}
+
+Value sinter::cpu::addPairsOfShorts(ImplicitLocOpBuilder &b, Value x, Value y, Value sum) {
+  int64_t lanes = cast<VectorType>(sum.getType()).getNumElements();
+  StringRef name = lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+                   : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                : "llvm.x86.sse2.pmadd.wd";
+  return arith::AddIOp::create(b, sum, call(b, name, sum.getType(), {x, y}));
+}
+
 Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form, Value x, Value y, Value sum) {
   auto bits = cast<VectorType>(sum.getType()).getNumElements() * widthOf(form.sum) * 8;
   switch (form.step) {
@@ -299,12 +348,12 @@ Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form,
     return call(b, ("llvm.x86.avx512bf16.dpbf16ps." + Twine(bits)).str(), sum.getType(), {sum, x, y});
   case ProductForm::Step::byte_dots:
     return byteDots(b, form, x, y, sum);
-  case ProductForm::Step::short_dots: {
-    StringRef name = bits == 512   ? "llvm.x86.avx512.pmaddw.d.512"
-                     : bits == 256 ? "llvm.x86.avx2.pmadd.wd"
-                                   : "llvm.x86.sse2.pmadd.wd";
-    return arith::AddIOp::create(b, sum, call(b, name, sum.getType(), {x, y}));
+  case ProductForm::Step::byte_pairs: {
+    Value pairs = pairsOfBytes(b, x, y);
+    return addPairsOfShorts(b, pairs, constantLike(b, pairs, 1), sum);
   }
+  case ProductForm::Step::short_dots:
+    return addPairsOfShorts(b, x, y, sum);
   case ProductForm::Step::fused:
   case ProductForm::Step::bfloat_pairs:
   case ProductForm::Step::converted:
@@ -356,13 +405,15 @@ static StringRef nameOf(Number number) {
 }
 
 std::string ProductForm::describe() const {
-  static constexpr StringRef steps[] = {"fused",     "bfloat_pairs", "converted", "bfloat_dots",
-                                        "byte_dots", "short_dots",   "tiles"};
+  static constexpr StringRef steps[] = {"fused",     "bfloat_pairs", "converted",  "bfloat_dots",
+                                        "byte_dots", "byte_pairs",   "short_dots", "tiles"};
   std::string text;
   llvm::raw_string_ostream os(text);
   os << steps[static_cast<int>(step)] << ' ' << nameOf(a) << " x " << nameOf(b) << " -> " << nameOf(sum);
   if (kPack > 1)
     os << ", k by " << kPack;
+  if (group)
+    os << " in orders of " << group;
   if (copiesRows())
     os << ", rows as " << nameOf(row);
   if (column != b)
@@ -370,4 +421,11 @@ std::string ProductForm::describe() const {
   if (flips)
     os << " with flipped signs";
   return text;
+}
+
+std::string ProductForm::packingTag() const {
+  std::string tag;
+  for (int64_t part : {kPack, kStep, columnFactor(), group, extras, int64_t(step == Step::byte_pairs)})
+    tag += std::to_string(part) + ';';
+  return tag;
 }

@@ -10,6 +10,7 @@
 //   the same floats in strips  fused         k, converted when it is written   rows converted to sum's type
 //   bf16 -> f32                bfloat_dots   k, k + 1                          k, k + 1
 //   i8, u8 -> i32              byte_dots     k .. k + 3                        k .. k + 3
+//   i8, u8 -> i32              byte_pairs    k .. k + 3, maybe in an order     k .. k + 3
 //   i8, u8, i16 -> i32         short_dots    k, k + 1, converted to i16        rows converted to i16
 //   bf16 -> f32                tiles         k, k + 1                          32 k side by side (Tiles.h)
 //   i8, u8 -> i32              tiles         k .. k + 3                        64 k side by side
@@ -21,6 +22,10 @@
 // b are not of such kinds, rows of a are copied with their sign bits flipped, which adds or takes 128 from each
 // element; sums then start from 128 times the sum of b's column with the other sign, which stands in front of packed
 // columns.
+//
+// byte_pairs (pmaddubsw) add two products of unsigned bytes of a and signed ones of b in 16 bits, which hold them where
+// two elements of b add up to 128 at most. Of a constant each panel has an order in which all neighbours do (Panels.h),
+// and what is read of a is brought into this order. Where a is signed it is flipped as above.
 //
 // bfloat_dots of x86 (vdpbf16ps) round to the nearest, those of AArch64 (bfdot) to odd: of the two neighbours of a sum
 // the one whose last bit is 1. Both take denormals for 0.
@@ -48,7 +53,7 @@ bool isFloat(Number number);
 mlir::Type typeOf(Number number, mlir::MLIRContext *context);
 
 struct ProductForm {
-  enum class Step { fused, bfloat_pairs, converted, bfloat_dots, byte_dots, short_dots, tiles };
+  enum class Step { fused, bfloat_pairs, converted, bfloat_dots, byte_dots, byte_pairs, short_dots, tiles };
 
   Step step = Step::fused;
   Number a = Number::f32, b = Number::f32;
@@ -57,6 +62,8 @@ struct ProductForm {
   Number column = Number::f32; // what a step reads of b; strips hold that
   int64_t kPack = 1;           // elements of k side by side
   int64_t kStep = 1;           // elements of k that one instruction takes: kPack, or more of tiles
+  int64_t group = 0;           // elements of k that lie in an order of each panel; 0: as in memory
+  int64_t extras = 0;          // words behind those of k, with what no order of a panel holds
   bool flips = false;          // rows are copied with their sign bits flipped
   bool roundsToOdd = false;    // as bfdot does: each addition is off by up to twice as much
   bool hasRounding = false;    // an instruction rounds sums to what rows hold, where that is bf16
@@ -73,10 +80,17 @@ struct ProductForm {
   bool readsColumns() const { return kPack == 1 && b == sum; }
   /// Vectors of b that a step holds for each one that it loads.
   int64_t parts() const { return step == Step::bfloat_pairs ? 2 : 1; }
+  /// Registers of a step beside sums, vectors of b and what is broadcast: ones, an order, and a product before it is
+  /// added, where other vectors are multiplied with what is broadcast, too.
+  int64_t otherRegisters(int64_t vectors) const {
+    return step == Step::byte_pairs ? 1 + (group != 0) + (vectors > 1) : 0;
+  }
   /// What a copy flips in each element, and what column sums are multiplied with to make up for it.
   int64_t columnFactor() const { return !flips ? 0 : a == Number::i8 ? -128 : 128; }
-  /// Rows of words in front of packed columns.
-  int64_t headers() const { return flips ? 1 : 0; }
+  /// Rows of words in front of `words` words of k of packed columns: their sums, and orders.
+  int64_t headers(int64_t words, int64_t columns) const {
+    return flips + (group ? llvm::divideCeil(words + 2 * extras, columns) : 0);
+  }
   /// Long sums of floats go by blocks.
   bool sumsByBlocks() const { return isFloat(sum); }
   /// Steps of k in one of them, where `products` are as many as additions to the nearest allow.
@@ -92,11 +106,22 @@ struct ProductForm {
   int64_t leastLanes() const { return (isTiled() ? 64 : 16) / widthOf(sum); }
 
   std::string describe() const;
+  /// What tells packed operands of one layout but another form apart.
+  std::string packingTag() const;
 };
 
-/// The form of products of these element types on `target`; nothing with the reason in `refusal`.
+/// How the constant b of a product of bytes has pairs (Panels.h): `group` and `extras` of its form.
+struct BytePairs {
+  int64_t group = 0, extras = 0;
+};
+/// Of a product or convolution of bytes in a kernel: its BytePairs.
+inline constexpr llvm::StringLiteral kPairsAttr = "sinter.pairs";
+std::optional<BytePairs> pairsOf(mlir::Operation *op);
+
+/// The form of products of these element types on `target`; nothing with the reason in `refusal`. `pairs` is what is
+/// known of b (kPairsAttr).
 std::optional<ProductForm> productFormOf(const Target &target, mlir::Type a, mlir::Type b, mlir::Type result,
-                                         std::string &refusal);
+                                         std::string &refusal, std::optional<BytePairs> pairs = {});
 
 /// The same products by tiles, or nothing where the target multiplies no tiles of these types. `kStep` is as large as a
 /// tile holds.
@@ -106,11 +131,13 @@ std::optional<ProductForm> tiledFormOf(const Target &target, const ProductForm &
 /// or vectors. `vectors` is the place of vectors in its tile.
 bool mayBeTiled(ScheduleAttr schedule, size_t vectors);
 
-/// What the sums of a column of bytes start from; its elements lie at `offsets` from `column`.
+/// What the sums of a column of bytes start from; its elements lie at `offsets` from `column`, but for negative
+/// ones, which are zeros.
 template <typename Offsets> uint32_t columnStart(const ProductForm &form, const Offsets &offsets, const char *column) {
   uint32_t sum = 0;
   for (int64_t offset : offsets)
-    sum += static_cast<uint32_t>(form.b == Number::u8 ? int(uint8_t(column[offset])) : int(int8_t(column[offset])));
+    if (offset >= 0)
+      sum += static_cast<uint32_t>(form.b == Number::u8 ? int(uint8_t(column[offset])) : int(int8_t(column[offset])));
   return sum * static_cast<uint32_t>(form.columnFactor());
 }
 
@@ -124,6 +151,16 @@ llvm::SmallVector<mlir::Value> partsOf(mlir::ImplicitLocOpBuilder &builder, cons
 /// sum + a * b for one step of k: `b` is a part, `a` what `spreadOf` gives.
 mlir::Value multiplyAdd(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value a, mlir::Value b,
                         mlir::Value sum);
+
+/// What `spreadOf` gives of a word in an order: bytes of the group of a row at `at`.
+mlir::Value spreadInOrder(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value buffer,
+                          mlir::Value at, mlir::Value order);
+
+/// Sums of two neighbouring products of bytes, as i16 that must hold them (pmaddubsw).
+mlir::Value pairsOfBytes(mlir::ImplicitLocOpBuilder &builder, mlir::Value isUnsigned, mlir::Value isSigned);
+
+/// sum + x * y, sums of two neighbouring products of i16 (pmaddwd).
+mlir::Value addPairsOfShorts(mlir::ImplicitLocOpBuilder &builder, mlir::Value x, mlir::Value y, mlir::Value sum);
 
 /// The elements of a row at `at` that part `part` is multiplied with, in all lanes.
 mlir::Value spreadOf(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value buffer, mlir::Value at,

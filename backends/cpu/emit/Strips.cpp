@@ -22,7 +22,7 @@ public:
       : fn(fn), b(fn.b), form(form), source(source), columnBegin(columnBegin), panel(panel), lanes(lanes), strip(strip),
         stripBase(stripBase), element(typeOf(form.b, b.getContext())),
         wordVector(VectorType::get({lanes * form.kPack}, element)) {
-    if (form.headers())
+    if (form.flips)
       words = add(stripBase, fn.index(panel * form.kPack));
     else
       words = stripBase;
@@ -33,7 +33,7 @@ public:
       writeTransposed();
     else
       writeColumns();
-    if (form.headers())
+    if (form.flips)
       writeSums();
   }
 

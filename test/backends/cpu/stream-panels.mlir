@@ -50,7 +50,7 @@ func.func @unknown_rows(%x: tensor<?x3072xf32>) -> tensor<?x256xf32> {
 // CHECK: prefetcht0
 // CHECK-NOT: prefetcht1
 // NARROW-LABEL: k3_contraction:
-// NARROW: prefetcht0 5152(
+// NARROW: prefetcht0 5120(
 // NARROW: prefetcht0 1024(
 // NARROW-NOT: prefetcht0
 // NARROW: vfmadd231ps
