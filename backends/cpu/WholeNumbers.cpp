@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -153,7 +154,14 @@ template <typename ToInteger> struct RoundToInteger : OpRewritePattern<ToInteger
       whole = arith::AddIOp::create(rewriter, loc, whole, constant(static_cast<int32_t>(bounded->offset)));
     if (isAbove)
       whole = arith::MinUIOp::create(rewriter, loc, whole, constant(255));
-    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), whole);
+    // Bounds that the type holds tell that the instructions that saturate narrow it.
+    auto flags = arith::IntegerOverflowFlags::none;
+    unsigned bits = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
+    if (!isAbove && bounded->least >= 0 && bounded->most < std::ldexp(1.0, static_cast<int>(bits)))
+      flags = arith::IntegerOverflowFlags::nuw;
+    else if (!isAbove && std::max(-bounded->least, bounded->most + 1) <= std::ldexp(1.0, static_cast<int>(bits) - 1))
+      flags = arith::IntegerOverflowFlags::nsw;
+    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), whole, flags);
     return success();
   }
 

@@ -58,7 +58,7 @@ static std::optional<BytePairs> pairsOfConstant(KernelSpec &spec, Operation *op,
   Panels panels = panelsOfOp(spec, op, constant, pairs);
   pairs.extras = panels.countExtras(tensor->data());
   // Pairs of i16 take 4/3 of the time of a word in order.
-  constexpr int64_t leastWords = 6;
+  constexpr int64_t leastWords = 4;
   bool pays = pairs.extras * leastWords <= panels.form.words(static_cast<int64_t>(panels.ks.size()));
   return pays ? std::optional(pairs) : std::nullopt;
 }

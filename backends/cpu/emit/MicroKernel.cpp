@@ -5,6 +5,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/Interleave.h"
 #include "backends/cpu/emit/OpenTiles.h"
+#include "ir/ElementCost.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -403,12 +404,16 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
                                    function_ref<Value(Value)> mask, Value results, int64_t group) {
   ImplicitLocOpBuilder &b = fn.b;
   int64_t lanes = vectorType.getNumElements();
-  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
-  constexpr int64_t fewOps = 4;
-  int64_t ops = 0;
+  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator. That of quantized
+  // results has more ops, but each is an instruction or few.
+  constexpr int64_t fewOps = 4, fewAdditions = 16;
+  int64_t ops = 0, additions = 0;
   for (Operation &op : fn.spec.body().without_terminator())
-    ops += isa<Pointwise>(op);
-  if (ops <= fewOps) {
+    if (isa<Pointwise>(op)) {
+      ++ops;
+      additions += elementCost(&op);
+    }
+  if (ops <= fewOps || additions <= fewAdditions) {
     auto finishRow = [&](int64_t i) {
       for (int64_t j = 0; j < vectors; ++j)
         finishVector(fn, root, fn.index(i), j, accumulators[i * vectors + j], rowIndex, column, mask);
