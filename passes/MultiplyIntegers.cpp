@@ -42,22 +42,32 @@ static bool areNormal(ArrayRef<double> scales) {
   return llvm::all_of(scales, [](double scale) { return std::abs(scale) >= 0x1p-126 && std::abs(scale) < 0x1p96; });
 }
 
+static void setCodes(Quantized &operand, const HostTensor &codes, Composer &b) {
+  operand.codes = ConstantOp::create(b, codes.tensorType(), codes.toAttr("centred"));
+}
+
 /// A constant, as i8 without zeros where all of its differences are such numbers.
 static void dropZeros(Quantized &operand, Composer &b) {
   std::optional<HostTensor> codes = operand.hasZeros() ? constantTensor(operand.codes) : std::nullopt;
   if (!codes)
     return;
-  int64_t inner = operand.isUniform() ? 1 : codes->strides()[operand.axis];
-  std::vector<int64_t> differences = codes->toInts();
-  for (auto [i, difference] : llvm::enumerate(differences)) {
-    difference -= static_cast<int64_t>(operand.zeros[static_cast<int64_t>(i) / inner % operand.zeros.size()]);
-    if (difference < -128 || difference > 127)
-      return;
-  }
-  HostTensor centred(b.getI8Type(), codes->shape());
-  centred.assignInts(differences);
-  operand.codes = ConstantOp::create(b, centred.tensorType(), centred.toAttr("centred"));
+  auto zeros = llvm::map_to_vector(operand.zeros, [](double zero) { return static_cast<int64_t>(zero); });
+  std::optional<HostTensor> centred = withoutZeros(*codes, zeros, operand.axis);
+  if (!centred)
+    return;
+  setCodes(operand, *centred, b);
   operand.zeros = {0};
+}
+
+/// A constant of unsigned bytes, as signed ones: CPUs multiply unsigned bytes by such, and few are as great as can be.
+static void makeSigned(Quantized &operand, Composer &b) {
+  bool isUnsigned = elementTypeOf(operand.codes).isUnsignedInteger(8);
+  std::optional<HostTensor> codes = isUnsigned ? constantTensor(operand.codes) : std::nullopt;
+  if (!codes || !operand.hasZeros())
+    return;
+  setCodes(operand, lessHalf(*codes), b);
+  for (double &zero : operand.zeros)
+    zero -= 128;
 }
 
 /// Numbers of one or of several places as a tensor of rank 0 or 1.
@@ -142,6 +152,8 @@ static Value multiplied(DotGeneralOp op, Quantized lhs, Quantized rhs, Composer 
         tensorTypeOf(op.getLhs()).isDynamicDim(axis) ? INT32_MAX : terms * tensorTypeOf(op.getLhs()).getDimSize(axis);
   dropZeros(rhs, b);
   dropZeros(lhs, b);
+  if (elementTypeOf(lhs.codes).isUnsignedInteger(8))
+    makeSigned(rhs, b);
   if (!fitsSums(terms, lhs, rhs) || !areProductsNormal(lhs, rhs))
     return {};
   auto batches = static_cast<int64_t>(op.getLhsBatch().size());

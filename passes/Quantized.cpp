@@ -7,6 +7,7 @@
 #include "ir/Shape.h"
 
 #include "mlir/IR/Matchers.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -181,6 +182,29 @@ std::optional<Quantized> Quantized::of(Value value, OpBuilder &b) {
     moved->setAttr("type", TypeAttr::get(type));
   before->codes = moved->getResult(0);
   return before;
+}
+
+std::optional<HostTensor> sinter::withoutZeros(const HostTensor &codes, ArrayRef<int64_t> zeros, int64_t axis) {
+  bool isUnsigned = codes.elementType().isUnsignedInteger();
+  int64_t inner = zeros.size() == 1 ? 1 : codes.strides()[axis], count = codes.numElements();
+  HostTensor centred(IntegerType::get(codes.elementType().getContext(), 8), codes.shape());
+  const char *from = codes.data();
+  char *to = centred.data();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t code = isUnsigned ? int64_t(uint8_t(from[i])) : int64_t(int8_t(from[i]));
+    int64_t difference = code - zeros[i / inner % static_cast<int64_t>(zeros.size())];
+    if (difference < -128 || difference > 127)
+      return std::nullopt;
+    to[i] = static_cast<char>(difference);
+  }
+  return centred;
+}
+
+HostTensor sinter::lessHalf(const HostTensor &codes) {
+  HostTensor shifted(IntegerType::get(codes.elementType().getContext(), 8), codes.shape());
+  std::transform(codes.data(), codes.data() + codes.numBytes(), shifted.data(),
+                 [](char code) { return static_cast<char>(code ^ char(0x80)); });
+  return shifted;
 }
 
 bool Quantized::hasZeros() const {

@@ -23,6 +23,13 @@ struct NumbersAlong {
 /// What `value` repeats: a constant that is perhaps converted, reshaped and broadcast. Nothing for anything else.
 std::optional<NumbersAlong> numbersAlong(mlir::Value value);
 
+/// Bytes less their zeros, of which there is one, or one for each place along `axis`, as i8. Nothing where a difference
+/// is no such number.
+std::optional<HostTensor> withoutZeros(const HostTensor &codes, llvm::ArrayRef<int64_t> zeros, int64_t axis);
+
+/// Unsigned bytes less 128, as i8.
+HostTensor lessHalf(const HostTensor &codes);
+
 /// An f32 tensor of (code - zero) * scale.
 struct Quantized {
   mlir::Value codes; // i8 or ui8, of the tensor's shape

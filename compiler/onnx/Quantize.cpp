@@ -7,7 +7,9 @@
 #include "compiler/onnx/Quantized.h"
 #include "compiler/onnx/TensorData.h"
 #include "compiler/onnx/Windows.h"
+#include "ir/Constants.h"
 #include "ir/Storage.h"
+#include "passes/Quantized.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -200,6 +202,30 @@ LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> values) {
 /// True for no zero point, and for constants of zeros.
 static bool isZero(Value zero) { return !zero || matchPattern(zero, m_Zero()); }
 
+/// Constant bytes `b` of a product with `a` as signed ones, which CPUs multiply with unsigned bytes: without a zero
+/// point where all differences to it are such bytes, else both less 128. `axis` is what zero points of `b` run along.
+static void centreConstant(OpImport &n, Value a, Value &b, Value &zero, int64_t axis, bool keepsZeros) {
+  std::optional<HostTensor> codes = constantTensor(b), zeros = zero ? constantTensor(zero) : std::nullopt;
+  if (!codes || !codes->elementType().isInteger(8) ||
+      (zero && (!zeros || zeros->elementType() != codes->elementType())))
+    return;
+  bool isUnsigned = n.elem(b).isUnsignedInteger();
+  std::vector<int64_t> numbers = zeros ? zeros->toInts() : std::vector<int64_t>{0};
+  bool areAlong = numbers.size() == 1 || (zeros->shape().size() == 1 && zeros->shape()[0] == codes->shape()[axis]);
+  if (!areAlong || (!isUnsigned && isZero(zero)))
+    return;
+  auto constant = [&](const HostTensor &tensor) -> Value {
+    return ConstantOp::create(n.b, n.loc, tensor.tensorType(), tensor.toAttr("centred"));
+  };
+  if (std::optional<HostTensor> centred = withoutZeros(*codes, numbers, axis)) {
+    b = constant(*centred);
+    zero = {};
+  } else if (keepsZeros && isUnsigned && !isZero(zero) && n.elem(a).isUnsignedInteger()) {
+    b = constant(lessHalf(*codes));
+    zero = constant(lessHalf(*zeros));
+  }
+}
+
 /// The zero points stay out of the sum over bytes:
 ///
 ///   sum (a - za) (b - zb) = sum a b - zb sum a - za sum (b - zb)
@@ -210,6 +236,7 @@ Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZero) {
     return {};
   Type i32 = n.b.getI32Type();
   int64_t aRank = n.rank(a), bRank = n.rank(b);
+  centreConstant(n, a, b, bZero, std::max<int64_t>(bRank - 1, 0), /*keepsZeros=*/true);
   auto isLine = [&](Value zero) { return isZero(zero) || n.rank(zero) <= 1; };
   if (aRank < 2 || bRank < 2 || !isLine(aZero) || !isLine(bZero)) {
     Value left = centre(n, a, aZero, std::max<int64_t>(aRank - 2, 0));
@@ -244,6 +271,7 @@ static Value integerConvolution(OpImport &n, Value x, Value filter, Value xZero,
   Type i32 = n.b.getI32Type();
   if (n.failed())
     return {};
+  centreConstant(n, x, filter, filterZero, 0, /*keepsZeros=*/false);
   bool isOne = !xZero || n.rank(xZero) == 0 || (n.rank(xZero) == 1 && n.size(xZero, 0) == 1);
   if (!isZero(filterZero) || !isOne)
     return convolve(n, centre(n, x, xZero, 1), centre(n, filter, filterZero, 0), i32);

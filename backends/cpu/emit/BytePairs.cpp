@@ -56,19 +56,20 @@ static std::optional<BytePairs> pairsOfConstant(KernelSpec &spec, Operation *op,
     return BytePairs();
   BytePairs pairs{groupOf(op, constant), 0};
   Panels panels = panelsOfOp(spec, op, constant, pairs);
-  pairs.extras = panels.countExtras(tensor->data());
-  // Pairs of i16 take 4/3 of the time of a word in order.
-  constexpr int64_t leastWords = 4;
-  bool pays = pairs.extras * leastWords <= panels.form.words(static_cast<int64_t>(panels.ks.size()));
-  return pays ? std::optional(pairs) : std::nullopt;
+  constexpr int64_t leastWords = 4; // pairs of i16 take 5/4 of the time of a word in order
+  std::optional<int64_t> extras = panels.countExtras(tensor->data(), panels.words() / leastWords);
+  if (!extras)
+    return std::nullopt;
+  pairs.extras = *extras;
+  return pairs;
 }
 
 /// The constant that the right operand of `op` is packed from, or null.
 static Value packedConstant(KernelSpec &spec, Operation *op) {
   auto argument = dyn_cast<BlockArgument>(op->getOperand(1));
   auto convolution = dyn_cast<ConvolutionOp>(op);
-  bool isPacked =
-      argument && canBePacked(spec, argument) && (!convolution || convolution.getLayout() == ConvLayout::channels_last);
+  bool hasTiles = !convolution || (convolution.getLayout() == ConvLayout::channels_last && !isDepthwise(convolution));
+  bool isPacked = argument && hasTiles && canBePacked(spec, argument);
   return isPacked ? spec.kernel.getInputs()[argument.getArgNumber()] : Value();
 }
 

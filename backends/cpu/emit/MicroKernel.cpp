@@ -404,8 +404,8 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
                                    function_ref<Value(Value)> mask, Value results, int64_t group) {
   ImplicitLocOpBuilder &b = fn.b;
   int64_t lanes = vectorType.getNumElements();
-  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator. That of quantized
-  // results has more ops, but each is an instruction or few.
+  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator. That of
+  // quantized results has more ops, but each is an instruction or few.
   constexpr int64_t fewOps = 4, fewAdditions = 16;
   int64_t ops = 0, additions = 0;
   for (Operation &op : fn.spec.body().without_terminator())

@@ -142,29 +142,32 @@ Panels::Ordered Panels::order(const char *first, int64_t begin) const {
   return panel;
 }
 
-void Panels::forEachPanel(function_ref<void(int64_t, int64_t)> use) const {
+bool Panels::forEachPanel(function_ref<bool(int64_t, int64_t)> use) const {
   for (int64_t batch : batches)
     for (int64_t begin = 0; begin < static_cast<int64_t>(places.size()); begin += columns)
-      use(batch, begin);
+      if (!use(batch, begin))
+        return false;
+  return true;
 }
 
 bool Panels::hasPairs(const char *from) const {
-  bool fit = true;
-  forEachPanel([&](int64_t batch, int64_t begin) {
-    if (!fit)
-      return;
+  return forEachPanel([&](int64_t batch, int64_t begin) {
     int64_t count = inside(begin);
     std::vector<int8_t> bytes = bytesOf(from + batch, begin);
+    bool fit = true;
     for (int64_t k = 0; fit && k < words() * form.kPack; k += 2)
       fit = fits(bytes.data() + k * count, bytes.data() + (k + 1) * count, count);
+    return fit;
   });
-  return fit;
 }
 
-int64_t Panels::countExtras(const char *from) const {
-  size_t most = 0;
-  forEachPanel([&](int64_t batch, int64_t begin) { most = std::max(most, order(from + batch, begin).begins.size()); });
-  return static_cast<int64_t>(most);
+std::optional<int64_t> Panels::countExtras(const char *from, int64_t most) const {
+  int64_t count = 0;
+  bool areFew = forEachPanel([&](int64_t batch, int64_t begin) {
+    count = std::max(count, static_cast<int64_t>(order(from + batch, begin).begins.size()));
+    return count <= most;
+  });
+  return areFew ? std::optional(count) : std::nullopt;
 }
 
 //===- packing -------------------------------------------------------------------------------===//
@@ -217,7 +220,7 @@ void Panels::write(const char *from, char *to) const {
     if (form.group) {
       writeOrdered(first, begin, to);
       to += (form.headers(words(), columns) - form.flips + words() + form.extras) * row;
-      return;
+      return true;
     }
     for (int64_t k = 0, end = words() * pack; k < end; ++k) {
       if (k < static_cast<int64_t>(ks.size()) && ks[k] != kNone)
@@ -226,6 +229,7 @@ void Panels::write(const char *from, char *to) const {
       if ((k + 1) % pack == 0)
         to += row;
     }
+    return true;
   });
 }
 

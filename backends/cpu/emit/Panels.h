@@ -36,20 +36,22 @@ struct Panels {
   int64_t bytes() const;
   void write(const char *from, char *to) const;
   schedule::PackedForm packed() const;
+  /// Of k, in a panel.
+  int64_t words() const { return form.words(static_cast<int64_t>(ks.size())); }
   /// Whether neighbours fit as they lie.
   bool hasPairs(const char *from) const;
-  /// How many extra words panels need at most, in orders of the form's groups.
-  int64_t countExtras(const char *from) const;
+  /// How many extra words panels need at most, in orders of the form's groups; nothing if these are more than `most`.
+  std::optional<int64_t> countExtras(const char *from, int64_t most) const;
 
 private:
   struct Ordered;
 
-  int64_t words() const { return form.words(static_cast<int64_t>(ks.size())); }
   std::vector<int8_t> bytesOf(const char *first, int64_t begin) const;
   Ordered order(const char *first, int64_t begin) const;
   void writeOrdered(const char *first, int64_t begin, char *to) const;
   int64_t inside(int64_t begin) const { return std::min(columns, static_cast<int64_t>(places.size()) - begin); }
-  void forEachPanel(llvm::function_ref<void(int64_t batch, int64_t begin)> use) const;
+  /// False if `use` is, for a panel, which is the last one then.
+  bool forEachPanel(llvm::function_ref<bool(int64_t batch, int64_t begin)> use) const;
 };
 
 } // namespace sinter::cpu

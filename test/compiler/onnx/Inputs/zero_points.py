@@ -56,6 +56,24 @@ def check_convolutions(build, runtime, rng):
     return wrong
 
 
+def check_weights(build, runtime, rng):
+    """Constant unsigned weights become signed ones: without a zero point where differences are bytes, else with one that is less by 128."""
+    wrong, count = 0, 0
+    for low, high, zero in ((0, 255, 128), (0, 255, 119), (0, 255, [120 + i % 20 for i in range(40)]), (3, 130, 3), (0, 127, 0), (0, 255, 0)):
+        for kind in (np.uint8, np.int8):
+            x, w = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (6, 64), dtype=kind, endpoint=True), rng.integers(low, high, (64, 40), dtype=np.uint8, endpoint=True)
+            constants = {"W": w, "XZ": np.array(7, kind), "WZ": np.array(zero, np.uint8)}
+            wide = x.astype(np.int64) - 7
+            graph = helper.make_graph([helper.make_node("MatMulInteger", ["X", *constants], ["Y"])], "g", [helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
+                                      [helper.make_tensor_value_info("Y", TensorProto.INT32, [6, 40])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+            count += 1
+            if not np.array_equal(run(build, runtime, graph, {"X": x}), wide @ (w.astype(np.int64) - np.array(zero))):
+                wrong += 1
+                print(f"weights from {low} to {high} with zero points {zero}, rows of {kind.__name__}: wrong")
+    print(f"{count} weights, {wrong} wrong")
+    return wrong
+
+
 def check_ranges(build, runtime):
     """DynamicQuantizeLinear of numbers without a range has the scale that onnxruntime gives it, and no 0 / 0."""
     cases = {"zeros": ([0, 0, -0.0], 1), "small": ([0, 1e-45, 0], 1), "above": ([0, 255, 51], 1), "below": ([-510, -2, 0], 2)}
@@ -105,6 +123,7 @@ def main():
             print(f"case {number}: {np.sum(got != expected)} of {expected.size} wrong")
     print(f"{len(CASES)} products, {wrong} wrong")
     wrong += check_convolutions(build, runtime, rng)
+    wrong += check_weights(build, runtime, rng)
     wrong += check_ranges(build, runtime)
     sys.exit(wrong > 0)
 
