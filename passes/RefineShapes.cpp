@@ -8,6 +8,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Iterators.h"
+#include <map>
 
 using namespace mlir;
 using namespace sinter;
@@ -31,6 +32,8 @@ private:
   void foldContents(Operation *op);
   void dropSizes(ReshapeOp op);
   void dropSizes(BroadcastOp op);
+  /// The first value before `op` in its block that has these sizes, or null.
+  Value firstOf(const Dims &sizes, Operation *op);
 
   func::FuncOp function;
   DimContext context;
@@ -40,6 +43,13 @@ private:
   SmallVector<std::pair<Operation *, ElementsAttr>> known;
   SmallVector<std::pair<BroadcastOp, Value>> likes; // null: no sizes needed
   SmallVector<ReshapeOp> reshapes;
+  SmallVector<BroadcastOp> broadcasts;
+  /// The first value of each list of sizes, of a block's arguments and of its ops before `end`.
+  struct FirstValues {
+    std::map<SmallVector<const void *>, Value> bySizes;
+    Block::iterator end;
+  };
+  llvm::DenseMap<Block *, FirstValues> firstValues;
 };
 
 } // namespace
@@ -114,6 +124,27 @@ void Refiner::dropSizes(ReshapeOp op) {
   reshapes.push_back(op);
 }
 
+Value Refiner::firstOf(const Dims &wanted, Operation *op) {
+  auto keyOf = [](const Dims &dims) {
+    return llvm::map_to_vector(dims, [](DimExpr size) { return size.getOpaqueValue(); });
+  };
+  Block *block = op->getBlock();
+  auto [it, isNew] = firstValues.try_emplace(block);
+  FirstValues &first = it->second;
+  auto add = [&](Value value) {
+    if (isa<RankedTensorType>(value.getType()))
+      first.bySizes.try_emplace(keyOf(sizes.dims(value)), value);
+  };
+  if (isNew) {
+    llvm::for_each(block->getArguments(), add);
+    first.end = block->begin();
+  }
+  for (; first.end != op->getIterator(); ++first.end)
+    llvm::for_each(first.end->getResults(), add);
+  auto found = first.bySizes.find(keyOf(wanted));
+  return found == first.bySizes.end() ? Value() : found->second;
+}
+
 void Refiner::dropSizes(BroadcastOp op) {
   if (!op.getShape() && op.getLike().empty())
     return;
@@ -128,26 +159,9 @@ void Refiner::dropSizes(BroadcastOp op) {
     return;
   }
   // The first value of the block that has these sizes: region arguments live anyway.
-  auto matches = [&](Value value) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    return type && type.getRank() == static_cast<int64_t>(wanted.size()) && sizes.dims(value) == wanted;
-  };
-  auto propose = [&](Value value) {
-    if (!llvm::is_contained(op.getLike(), value) || op.getShape())
-      likes.emplace_back(op, value);
-  };
-  for (BlockArgument argument : op->getBlock()->getArguments())
-    if (matches(argument))
-      return propose(argument);
-  if (!op.getShape())
-    return;
-  for (Operation &other : *op->getBlock()) {
-    if (&other == op.getOperation())
-      return;
-    for (Value result : other.getResults())
-      if (matches(result))
-        return propose(result);
-  }
+  Value like = firstOf(wanted, op);
+  if (like && (op.getShape() || (isa<BlockArgument>(like) && !llvm::is_contained(op.getLike(), like))))
+    likes.emplace_back(op, like);
 }
 
 bool Refiner::run() {
@@ -163,8 +177,10 @@ bool Refiner::run() {
     if (auto reshape = dyn_cast<ReshapeOp>(op))
       dropSizes(reshape);
     else if (auto broadcast = dyn_cast<BroadcastOp>(op))
-      dropSizes(broadcast);
+      broadcasts.push_back(broadcast);
   });
+  for (BroadcastOp op : broadcasts) // now that all sizes are known: lists of them are looked up
+    dropSizes(op);
 
   for (auto [value, type] : refined) {
     // Ops that carry their result's type say it twice.
