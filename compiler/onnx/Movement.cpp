@@ -39,7 +39,12 @@ static LogicalResult importSplit(OpImport &n) {
   int64_t size = n.size(x, axis);
   std::optional<SmallVector<int64_t>> parts;
   if (n.in(1)) {
-    parts = n.knownInts(n.in(1));
+    // As many lengths as outputs, which the reader has limited.
+    std::optional<HostTensor> lengths = n.known(n.in(1));
+    if (lengths && lengths->numElements() == int64_t(n.numOutputs()))
+      parts = llvm::to_vector(lengths->toInts());
+    else
+      parts = n.knownInts(n.in(1));
     if (!parts) { // run time: the parts' number is known, their places are running sums
       Value lengths = n.convert(n.in(1), n.b.getI64Type());
       if (n.size(lengths, 0) != int64_t(n.numOutputs()))
