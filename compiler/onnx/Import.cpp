@@ -587,26 +587,32 @@ FailureOr<MainArguments> Importer::findArguments(const onnxfile::Graph &graph) {
   return found;
 }
 
+static SmallVector<DictionaryAttr> dictionariesOf(ArrayRef<NamedAttrList> lists, MLIRContext *context) {
+  return llvm::map_to_vector(lists, [&](const NamedAttrList &list) { return list.getDictionary(context); });
+}
+
 func::FuncOp Importer::makeMain(const MainArguments &arguments, Frame &frame, OpBuilder &b, Location loc) {
   auto function = func::FuncOp::create(b, loc, "main", b.getFunctionType(arguments.types, {}));
   Block *entry = function.addEntryBlock();
+  std::vector<NamedAttrList> attributes(arguments.types.size()); // set at once: each setArgAttr keeps a new list of all
   unsigned next = 0;
   auto add = [&](const std::string &name) {
     frame.values[name] = entry->getArgument(next);
     entry->getArgument(next).setLoc(NameLoc::get(b.getStringAttr(name)));
-    function.setArgAttr(next, "sinter.name", b.getStringAttr(name));
+    attributes[next].set("sinter.name", b.getStringAttr(name));
     return next++;
   };
   for (const onnxfile::ValueInfo *input : arguments.inputs) {
     unsigned i = add(input->name());
     if (auto type = cast<RankedTensorType>(arguments.types[i]); !type.hasStaticShape())
-      function.setArgAttr(i, "sinter.dims", dimNames(*input, type));
+      attributes[i].set("sinter.dims", dimNames(*input, type));
   }
   for (auto [tensor, initial] : llvm::zip(arguments.states, arguments.initial)) {
     unsigned i = add(tensor->name());
-    function.setArgAttr(i, "sinter.state", b.getStringAttr(tensor->name()));
-    function.setArgAttr(i, "sinter.initial", initial);
+    attributes[i].set("sinter.state", b.getStringAttr(tensor->name()));
+    attributes[i].set("sinter.initial", initial);
   }
+  function.setAllArgAttrs(dictionariesOf(attributes, b.getContext()));
   return function;
 }
 
@@ -627,13 +633,15 @@ LogicalResult Importer::importMain(OpBuilder &b, Location loc) {
     results.push_back(value);
   func::ReturnOp::create(b, loc, results);
   function.setFunctionType(b.getFunctionType(arguments->types, TypeRange(results)));
+  std::vector<NamedAttrList> attributes(results.size());
   for (auto [i, output] : llvm::enumerate(graph.output()))
-    function.setResultAttr(unsigned(i), "sinter.name", b.getStringAttr(output.name()));
+    attributes[i].set("sinter.name", b.getStringAttr(output.name()));
   for (auto [k, statistic] : llvm::enumerate(statistics)) {
-    unsigned i = unsigned(graph.output_size() + k);
-    function.setResultAttr(i, "sinter.name", b.getStringAttr(statistic.first + ".new"));
-    function.setResultAttr(i, "sinter.state", b.getStringAttr(statistic.first));
+    NamedAttrList &list = attributes[size_t(graph.output_size()) + k];
+    list.set("sinter.name", b.getStringAttr(statistic.first + ".new"));
+    list.set("sinter.state", b.getStringAttr(statistic.first));
   }
+  function.setAllResultAttrs(dictionariesOf(attributes, b.getContext()));
   return success();
 }
 
