@@ -26,6 +26,10 @@ static void printModule(std::string &text, ModuleOp module) {
 /// matrices.
 constexpr unsigned kMaxInlinedCalls = 4, kMostInlinedCalls = 32;
 
+/// Ops that a module's schedules may take from small kernels, counted at each call. Parts of LLVM are quadratic in the
+/// length of a function and of its blocks; the kernels that come last stay functions.
+constexpr int64_t kMostInlinedOps = 1 << 14;
+
 /// Where there are more kernels than this, short ones are cold: they take no longer than what launches them, and to
 /// compile thousands with care takes minutes. The largest models have some hundred.
 constexpr size_t kManyKernels = 1000;
@@ -188,6 +192,15 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   SmallVector<unsigned> reports = {0}; // by unit
   // Setting LLVM up takes longer than plain loops do: what is not optimized and compiled on one thread is one unit.
   bool together = options.optLevel == 0 && options.threads == 1;
+  int64_t inlinedOps = 0;
+  auto staysShort = [&](ModuleOp kernel, int64_t times) {
+    int64_t ops = 0;
+    kernel.walk([&](Operation *) { ++ops; });
+    if (inlinedOps + times * ops > kMostInlinedOps)
+      return false;
+    inlinedOps += times * ops;
+    return true;
+  };
   for (const KernelTable::Entry &entry : kernels.entries()) {
     if (entry.backend != &backend)
       continue;
@@ -196,7 +209,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     result.kernels.push_back({entry.symbol, entry.spec->kernel.getLoc(), 0, entry.uses, entry.describeMs});
     if (code.isSmall || together) {
       using Inline = ObjectUnit::Part::Inline;
-      Inline inlining = called.direct > kMostInlinedCalls                   ? Inline::Never
+      Inline inlining = called.direct > kMostInlinedCalls || !staysShort(*code.module, called.direct) ? Inline::Never
                         : code.isSmall && called.direct <= kMaxInlinedCalls ? Inline::Always
                                                                             : Inline::AsLLVMThinks;
       units.front().parts.push_back(
