@@ -439,9 +439,50 @@ void ScheduleLowering::run() {
   }
 }
 
+/// A block of so many addresses that LLVM, which schedules loads of a block by pairs and keeps all addresses until they
+/// are used, takes longer than linear.
+constexpr int64_t kManyAddresses = 1000;
+
+/// Computes the addresses of inputs, weights and views of the host where they are first used, in schedules of many.
+static void sinkAddresses(schedule::FunctionOp function) {
+  SmallVector<Operation *> addresses;
+  for (Block &block : function.getBody())
+    for (Operation &op : block)
+      if (isa<schedule::InputOp, schedule::WeightOp, schedule::ViewOp>(op) &&
+          cast<BufferType>(op.getResult(0).getType()).isHost())
+        addresses.push_back(&op);
+  if (static_cast<int64_t>(addresses.size()) < kManyAddresses)
+    return;
+  DenseMap<Operation *, int64_t> places;
+  for (Block &block : function.getBody())
+    for (auto [place, op] : llvm::enumerate(block))
+      places[&op] = static_cast<int64_t>(place);
+  DenseMap<Operation *, Operation *> readers; // of an address, itself or by views of it, the first one
+  for (Operation *address : llvm::reverse(addresses)) {
+    Operation *first = nullptr;
+    for (Operation *user : address->getUsers()) {
+      Operation *here = address->getBlock()->findAncestorOpInBlock(*user);
+      if (Operation *behind = here ? readers.lookup(here) : nullptr)
+        here = behind;
+      if (!here) { // another block
+        first = nullptr;
+        break;
+      }
+      if (!first || places[here] < places[first])
+        first = here;
+    }
+    if (first)
+      readers[address] = first;
+  }
+  for (Operation *address : addresses) // in their order, so that views come after what they are parts of
+    if (Operation *reader = readers.lookup(address))
+      address->moveBefore(reader);
+}
+
 void cpu::lowerSchedules(ModuleOp module, bool smallOnStack, const llvm::StringMap<std::string> *names) {
   FrozenRewritePatternSet branches = branchPatterns(module.getContext());
   for (auto function : llvm::make_early_inc_range(module.getOps<schedule::FunctionOp>())) {
+    sinkAddresses(function);
     llvm::DenseSet<Value> usedInLoops;
     function.walk([&](ArenaOp arena) {
       for (Value buffer : arena.getBuffers())
