@@ -232,6 +232,12 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.lhsK = *lhsK;
   plan.rows = rows->size;
   plan.k = lhsK->size;
+  if (plan.packed && !panels) { // a constant, which has known sizes where those of lhs are open
+    Dims summed;
+    for (int64_t axis : dot.getRhsContract())
+      summed.push_back(rhs->sizes[axis]);
+    plan.k = dims.product(summed);
+  }
   auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
   DimExpr k = dims.resolve(plan.k);
   bool fillsSteps = k.isConstant() && k.constant() % plan.form.kStep == 0 && isUnit(dims.resolve(lhsK->stride));

@@ -406,14 +406,17 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
   int64_t lanes = vectorType.getNumElements();
   // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator. That of
   // quantized results has more ops, but each is an instruction or few.
-  constexpr int64_t fewOps = 4, fewAdditions = 16;
+  constexpr int64_t fewOps = 4, fewAdditions = 16, longFunction = 12;
   int64_t ops = 0, additions = 0;
+  bool hasFunctions = false;
   for (Operation &op : fn.spec.body().without_terminator())
     if (isa<Pointwise>(op)) {
       ++ops;
-      additions += elementCost(&op);
+      int64_t cost = elementCost(&op);
+      additions += cost;
+      hasFunctions |= cost >= longFunction;
     }
-  if (ops <= fewOps || additions <= fewAdditions) {
+  if (ops <= fewOps || (additions <= fewAdditions && !hasFunctions)) {
     auto finishRow = [&](int64_t i) {
       for (int64_t j = 0; j < vectors; ++j)
         finishVector(fn, root, fn.index(i), j, accumulators[i * vectors + j], rowIndex, column, mask);

@@ -61,11 +61,12 @@ def check_weights(build, runtime, rng):
     wrong, count = 0, 0
     for low, high, zero in ((0, 255, 128), (0, 255, 119), (0, 255, [120 + i % 20 for i in range(40)]), (3, 130, 3), (0, 127, 0), (0, 255, 0)):
         for kind in (np.uint8, np.int8):
-            x, w = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (6, 64), dtype=kind, endpoint=True), rng.integers(low, high, (64, 40), dtype=np.uint8, endpoint=True)
+            x = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (6, 64), dtype=kind, endpoint=True)
+            w = np.rint(np.clip(rng.normal((low + high) / 2, (high - low) / 7, (64, 40)), low, high)).astype(np.uint8)
             constants = {"W": w, "XZ": np.array(7, kind), "WZ": np.array(zero, np.uint8)}
             wide = x.astype(np.int64) - 7
-            graph = helper.make_graph([helper.make_node("MatMulInteger", ["X", *constants], ["Y"])], "g", [helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
-                                      [helper.make_tensor_value_info("Y", TensorProto.INT32, [6, 40])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+            graph = helper.make_graph([helper.make_node("MatMulInteger", ["X", *constants], ["Y"])], "g", [helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(x.dtype), ["m", "k"])],
+                                      [helper.make_tensor_value_info("Y", TensorProto.INT32, ["m", 40])], [numpy_helper.from_array(v, k) for k, v in constants.items()])
             count += 1
             if not np.array_equal(run(build, runtime, graph, {"X": x}), wide @ (w.astype(np.int64) - np.array(zero))):
                 wrong += 1
