@@ -11,8 +11,8 @@
 //   orders   four bytes for each word: where in its group each element lies; kNoElement: a zero
 //   places   four bytes for each extra word: where its group begins in k
 //
-// In the weights of ResNet-50 quantized to 8 bits, neighbours of 1 to 8 % of the pairs of a column exceed 16 bits, and a
-// third of the words of 16 columns have such a pair; in orders of 16 elements a panel needs up to five extra words.
+// In the weights of ResNet-50 quantized to 8 bits, neighbours of 1 to 8 % of the pairs of a column exceed 16 bits, and
+// a third of the words of 16 columns have such a pair; in orders of 16 elements a panel needs up to five extra words.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_PANELS_H
 #define SINTER_BACKENDS_CPU_EMIT_PANELS_H

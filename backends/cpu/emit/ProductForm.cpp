@@ -85,7 +85,10 @@ std::optional<BytePairs> sinter::cpu::pairsOf(Operation *op) {
   auto attribute = op->getAttrOfType<DenseI64ArrayAttr>(kPairsAttr);
   if (!attribute || attribute.size() != 2)
     return std::nullopt;
-  return BytePairs{attribute[0], attribute[1]};
+  BytePairs pairs{attribute[0], attribute[1]};
+  constexpr int64_t groups[] = {0, 4, 8, 16}; // a text may say anything
+  bool isValid = llvm::is_contained(groups, pairs.group) && pairs.extras >= 0 && (pairs.group || pairs.extras == 0);
+  return isValid ? std::optional(pairs) : std::nullopt;
 }
 
 static bool isByte(Number number) { return number == Number::i8 || number == Number::u8; }
