@@ -12,6 +12,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 using namespace mlir;
 
@@ -120,7 +121,7 @@ template <typename T> static void storeAs(char *data, int64_t i, T value) {
   std::memcpy(data + i * sizeof(T), &value, sizeof(T));
 }
 
-static double readFloat(Form form, const char *data, int64_t i) {
+LLVM_ATTRIBUTE_ALWAYS_INLINE static double readFloat(Form form, const char *data, int64_t i) {
   switch (form) {
   case Form::F64:
     return loadAs<double>(data, i);
@@ -170,7 +171,7 @@ template <typename T> static T saturate(double value) {
   return static_cast<T>(value);
 }
 
-static int64_t readInt(Form form, const char *data, int64_t i) {
+LLVM_ATTRIBUTE_ALWAYS_INLINE static int64_t readInt(Form form, const char *data, int64_t i) {
   switch (form) {
   case Form::I4:
     return signedHalf(loadAs<uint8_t>(data, i));
@@ -196,7 +197,7 @@ static int64_t readInt(Form form, const char *data, int64_t i) {
   }
 }
 
-static void writeFloat(Form form, char *data, int64_t i, double value) {
+LLVM_ATTRIBUTE_ALWAYS_INLINE static void writeFloat(Form form, char *data, int64_t i, double value) {
   switch (form) {
   case Form::F64:
     return storeAs(data, i, value);
@@ -235,7 +236,7 @@ static void writeFloat(Form form, char *data, int64_t i, double value) {
   }
 }
 
-static void writeInt(Form form, char *data, int64_t i, int64_t value) {
+LLVM_ATTRIBUTE_ALWAYS_INLINE static void writeInt(Form form, char *data, int64_t i, int64_t value) {
   switch (form) {
   case Form::I4:
   case Form::U4:
@@ -360,36 +361,54 @@ int64_t HostTensor::getInt(int64_t i) const { return readInt(formOf(elementType(
 void HostTensor::setFloat(int64_t i, double value) { writeFloat(formOf(elementType()), data(), i, value); }
 void HostTensor::setInt(int64_t i, int64_t value) { writeInt(formOf(elementType()), data(), i, value); }
 
+template <typename Visit, size_t... places>
+static void withForm(Form form, Visit visit, std::index_sequence<places...>) {
+  (void)((form == static_cast<Form>(places) &&
+          (visit(std::integral_constant<Form, static_cast<Form>(places)>()), true)) ||
+         ...);
+}
+
+/// Calls `visit` with `form` as a constant, so that a loop over elements asks once what they are.
+template <typename Visit> static void withForm(Form form, Visit visit) {
+  withForm(form, visit, std::make_index_sequence<static_cast<size_t>(Form::U64) + 1>());
+}
+
 std::vector<double> HostTensor::toFloats() const {
   std::vector<double> values(count);
-  Form form = formOf(elementType());
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = readFloat(form, bytes->data(), i);
+  withForm(formOf(elementType()), [&](auto form) {
+    const char *source = bytes->data();
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = readFloat(form, source, i);
+  });
   return values;
 }
 
 std::vector<int64_t> HostTensor::toInts() const {
   std::vector<int64_t> values(count);
-  Form form = formOf(elementType());
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = readInt(form, bytes->data(), i);
+  withForm(formOf(elementType()), [&](auto form) {
+    const char *source = bytes->data();
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = readInt(form, source, i);
+  });
   return values;
 }
 
 void HostTensor::assignFloats(ArrayRef<double> values) {
   assert(static_cast<int64_t>(values.size()) == count && "one value per element");
-  Form form = formOf(elementType());
   char *target = data();
-  for (int64_t i = 0; i < count; ++i)
-    writeFloat(form, target, i, values[i]);
+  withForm(formOf(elementType()), [&](auto form) {
+    for (int64_t i = 0; i < count; ++i)
+      writeFloat(form, target, i, values[i]);
+  });
 }
 
 void HostTensor::assignInts(ArrayRef<int64_t> values) {
   assert(static_cast<int64_t>(values.size()) == count && "one value per element");
-  Form form = formOf(elementType());
   char *target = data();
-  for (int64_t i = 0; i < count; ++i)
-    writeInt(form, target, i, values[i]);
+  withForm(formOf(elementType()), [&](auto form) {
+    for (int64_t i = 0; i < count; ++i)
+      writeInt(form, target, i, values[i]);
+  });
 }
 
 HostTensor HostTensor::reshaped(ArrayRef<int64_t> shape) const {

@@ -78,12 +78,11 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   // Of long panels, a block of k of one and of the next stay in the cache, but not of two and two.
   bool hasBlocks = product->blockSteps(spec) > 0;
   bool masked = !product->packed && (columns == ShapedType::kDynamic || columns % lanes != 0);
-  TileLimits limits{.conflicting = conflicting,
-                    .parts = form.parts(),
-                    .others = form.otherRegisters(vectors),
-                    .staysNarrow = hasBlocks,
-                    .mayBeLower = true,
-                    .readsColumns = !masked && canReadColumns(spec.target(), form)};
+  TileLimits limits = limitsOf(form, vectors);
+  limits.conflicting = conflicting;
+  limits.staysNarrow = hasBlocks;
+  limits.mayBeLower = true;
+  limits.readsColumns = !masked && canReadColumns(spec.target(), form);
   RegisterTile tile =
       form.isTiled() ? chooseTileOfTiles(rows, vectors) : chooseTile(spec.target(), rows, vectors, limits);
   if (int64_t widest = product->widest(spec, lanes))

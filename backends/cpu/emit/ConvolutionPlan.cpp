@@ -288,18 +288,16 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
   bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
   constexpr int64_t many = 1 << 20;
-  int64_t parts = form.product.parts(), ways = spec.target().l1Ways;
-  int64_t highest = chooseTile(spec.target(), many, vectors, {.parts = parts, .sharesLast = shares}).rows;
+  bool masked = form.inPlace && form.groupOut % lanes != 0;
+  TileLimits limits = limitsOf(form.product, vectors);
+  limits.sharesLast = shares;
+  limits.readsColumns = !masked && canReadColumns(spec.target(), form.product);
+  int64_t highest = chooseTile(spec.target(), many, vectors, limits).rows, ways = spec.target().l1Ways;
   // Ways that hold most of the rows suffice: wide, low tiles would read the filter more often.
   bool suffice = 4 * ways >= 3 * highest;
-  bool masked = form.inPlace && form.groupOut % lanes != 0;
-  TileLimits limits{.conflicting = conflicting,
-                    .parts = parts,
-                    .others = form.product.otherRegisters(vectors),
-                    .sharesLast = shares,
-                    .staysNarrow = suffice,
-                    .mayBeLower = !shares,
-                    .readsColumns = !masked && canReadColumns(spec.target(), form.product)};
+  limits.conflicting = conflicting;
+  limits.staysNarrow = suffice;
+  limits.mayBeLower = !shares;
   auto choose = [&](int64_t rows) { return chooseTile(spec.target(), rows, vectors, limits); };
   RegisterTile tile = choose(outWidth);
   // Three vectors are one tile where that is faster than one of two and a narrow one.

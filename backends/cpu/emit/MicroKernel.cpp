@@ -25,23 +25,32 @@ bool sinter::cpu::canReadColumns(const Target &target, const ProductForm &form) 
 }
 
 int64_t sinter::cpu::heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors) {
-  int64_t left = target.vectorRegisters - 1 - sums - form.otherRegisters(vectors); // one holds what is broadcast
+  int64_t others = form.otherRegisters(vectors) + form.registersOfVector() * vectors, all = vectors * form.joined;
+  int64_t left = target.vectorRegisters - 1 - sums - others; // one holds what is broadcast
   bool fits = left > 0 || (left == 0 && form.step == ProductForm::Step::byte_pairs);
-  return canReadColumns(target, form) && fits ? std::min(left, vectors) : vectors;
+  return canReadColumns(target, form) && fits ? std::min(left, all) : all;
+}
+
+TileLimits sinter::cpu::limitsOf(const ProductForm &form, int64_t vectors) {
+  TileLimits limits;
+  limits.parts = form.parts() * form.joined;
+  limits.others = form.otherRegisters(vectors);
+  limits.products = form.registersOfVector();
+  return limits;
 }
 
 /// The rows of a tile of `width` vectors. Accumulators, one row of b and one broadcast live at once; one register stays
 /// free for addresses that spill into it.
 static int64_t mostRowsOf(const Target &target, int64_t width, const TileLimits &limits) {
-  int64_t registers = target.vectorRegisters - 1;
+  int64_t registers = target.vectorRegisters - 1, others = limits.others + limits.products * width;
   // Vectors of b that multiply-adds read from memory make room for other registers.
-  int64_t others = limits.readsColumns ? 0 : limits.others;
-  int64_t most = (registers - width * limits.parts - 1 - others + (target.vectorRegisters <= 16)) / width;
-  return std::min(most, (registers - limits.others) / width);
+  int64_t room = width * limits.parts + (limits.readsColumns ? 0 : others);
+  int64_t most = (registers - room - 1 + (target.vectorRegisters <= 16)) / width;
+  return std::min(most, (registers - others) / width);
 }
 
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
-  auto [conflicting, parts, others, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
+  auto [conflicting, parts, others, products, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
   sharesLast &= vectors == 2; // of more, most tiles have whole vectors
   auto mostRows = [&](int64_t width) {
     if (sharesLast && width == 2) // three accumulators and two broadcasts for two rows
@@ -68,7 +77,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     most = std::min(most, target.l1Ways);
   if (rows == ShapedType::kDynamic)
     return {std::min<int64_t>(most, 12), width};
-  bool holdsOne = readsColumns && !sharesLast && rows * width <= target.vectorRegisters - 2 - others;
+  bool holdsOne = readsColumns && !sharesLast && (rows + products) * width <= target.vectorRegisters - 2 - others;
   if (rows <= most || holdsOne)
     return {std::max<int64_t>(rows, 1), width};
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
@@ -158,7 +167,7 @@ void sinter::cpu::prefetchAhead(KernelFunction &fn, const ProductForm &form, Val
 static int64_t heldOf(const Target &target, const MicroOperands &operands) {
   int64_t own = operands.ownVectors(), sums = static_cast<int64_t>(operands.aRows.size()) * own + operands.otherSums;
   bool isMasked = llvm::any_of(operands.bMasks, [](Value mask) { return mask != nullptr; });
-  return isMasked || operands.sharesLast ? own : heldVectors(target, operands.form, sums, own);
+  return isMasked || operands.sharesLast ? own * operands.form.joined : heldVectors(target, operands.form, sums, own);
 }
 
 /// A vector of `buffer` that no other load stands for: registers are too few for it, and it becomes the operand in
@@ -169,6 +178,16 @@ static Value loadAgain(ImplicitLocOpBuilder &b, VectorType type, Value buffer, V
   Value from = LLVM::GEPOp::create(b, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{distance});
   return LLVM::LoadOp::create(b, type, from, /*alignment=*/element.getIntOrFloatBitWidth() / 8, /*isVolatile=*/true);
 }
+
+namespace {
+/// What a step reads of one of its words.
+struct Word {
+  Value place;                           // of its elements in a, from where a row begins
+  SmallVector<Value> columns;            // of its vectors in b
+  SmallVector<SmallVector<Value>> parts; // of those of them that are in registers
+  llvm::MapVector<Value, Value> orders;  // of panels, in all lanes
+};
+} // namespace
 
 SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                 VectorType vectorType, Value low, Value high, ValueRange accumulators) {
@@ -190,73 +209,90 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     return arith::MulIOp::create(b, x, y, arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw)
         .getResult();
   };
-  return fn.loop(low, high, 1, accumulators, [&](Value k, ValueRange carried) {
+  auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
+  int64_t bytes = bType.getNumElements() * widthOf(form.column), line = fn.spec.target().cacheLineBytes;
+  return fn.loop(low, high, form.joined, accumulators, [&](Value first, ValueRange carried) {
     SmallVector<Value> sums(carried);
-    Value bOffset = mul(k, operands.bStride);
-    Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
-    SmallVector<SmallVector<Value>> bRow;
-    SmallVector<Value> places;
-    auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
-    int64_t bytes = bType.getNumElements() * widthOf(form.column);
-    for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
-      Value at = add(vector, bOffset), loaded;
-      Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
-      if (operands.sharesLast && static_cast<int64_t>(j) == own) {
-        auto halfType = VectorType::get({half}, bType.getElementType());
-        loaded = vector::LoadOp::create(b, halfType, operands.b, ValueRange{at});
-        loaded = vector::ShuffleOp::create(b, loaded, loaded, twice);
-      } else if (mask) {
-        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bType));
-        loaded = vector::MaskedLoadOp::create(b, bType, operands.b, ValueRange{at}, mask, zero);
-      } else if (static_cast<int64_t>(j) < held) {
-        loaded = vector::LoadOp::create(b, bType, operands.b, ValueRange{at});
+    SmallVector<Word> words;
+    for (int64_t which = 0; which < form.joined; ++which) {
+      Word &word = words.emplace_back();
+      Value k = which ? add(first, fn.index(which)) : first;
+      Value bOffset = mul(k, operands.bStride);
+      word.place = operands.aStride ? mul(k, operands.aStride) : k;
+      for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
+        Value at = add(vector, bOffset), loaded;
+        Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
+        if (operands.sharesLast && static_cast<int64_t>(j) == own) {
+          auto halfType = VectorType::get({half}, bType.getElementType());
+          loaded = vector::LoadOp::create(b, halfType, operands.b, ValueRange{at});
+          loaded = vector::ShuffleOp::create(b, loaded, loaded, twice);
+        } else if (mask) {
+          Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bType));
+          loaded = vector::MaskedLoadOp::create(b, bType, operands.b, ValueRange{at}, mask, zero);
+        } else if (which * own + static_cast<int64_t>(j) < held) {
+          loaded = vector::LoadOp::create(b, bType, operands.b, ValueRange{at});
+        }
+        word.columns.push_back(at);
+        word.parts.push_back(loaded ? partsOf(b, form, loaded) : SmallVector<Value>());
+        // The first vector of a line asks for it, unless loads are what the step waits for.
+        int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
+        if (operands.prefetchRows && !waitsForLoads && static_cast<int64_t>(j) * bytes % apart == 0) {
+          Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
+          memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
+                                     /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
+        }
       }
-      places.push_back(at);
-      bRow.push_back(loaded ? partsOf(b, form, loaded) : SmallVector<Value>());
-      // The first vector of a line asks for it, unless loads are what the step waits for.
-      int64_t line = fn.spec.target().cacheLineBytes;
-      int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
-      if (operands.prefetchRows && !waitsForLoads && static_cast<int64_t>(j) * bytes % apart == 0) {
-        Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
-        memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
-                                   /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
-      }
+      if (operands.ahead)
+        prefetchAhead(fn, form, operands.b, operands.ahead, k, operands.aheadStride);
+      if (operands.prefetchSteps)
+        for (Value row : {operands.aRows.front(), operands.aRows.back()}) {
+          Value ahead = add(add(row, word.place), mul(fn.index(operands.prefetchSteps), operands.aStride));
+          memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
+                                     /*isDataCache=*/true);
+        }
+      if (!form.inOrder)
+        continue;
+      Value ordered = operands.firstOrder ? arith::SubIOp::create(b, k, operands.firstOrder).getResult() : k;
+      for (Value order : operands.bOrders)
+        if (!word.orders.contains(order)) {
+          Value at = add(order, mul(ordered, fn.index(form.kPack)));
+          word.orders[order] = spreadOf(b, form, operands.b, at, 0, vectorType.getNumElements());
+        }
+      word.place = operands.groupAt
+                       ? operands.groupAt(k)
+                       : mul(arith::DivUIOp::create(b, k, fn.index(form.group / form.kPack)), fn.index(form.group));
     }
-    if (operands.ahead)
-      prefetchAhead(fn, form, operands.b, operands.ahead, k, operands.aheadStride);
-    if (operands.prefetchSteps)
-      for (Value row : {operands.aRows.front(), operands.aRows.back()}) {
-        Value ahead = add(add(row, aOffset), mul(fn.index(operands.prefetchSteps), operands.aStride));
-        memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
-                                   /*isDataCache=*/true);
+    auto multiply = [&](int64_t i, const Word &word, int64_t part, function_ref<void(int64_t, Value, Value)> use) {
+      Value at = add(operands.aRows[i], word.place), spread;
+      if (!form.inOrder)
+        spread = spreadOf(b, form, operands.a, at, part, vectorType.getNumElements());
+      llvm::MapVector<Value, Value> inOrders;
+      for (auto [order, bytes] : word.orders)
+        inOrders[order] = spreadInOrder(b, form, operands.a, at, bytes);
+      for (int64_t j = 0; j < own; ++j) {
+        bool isHeld = !word.parts[j].empty();
+        Value column = isHeld ? word.parts[j][part] : loadAgain(b, bType, operands.b, word.columns[j]);
+        use(j, form.inOrder ? inOrders[operands.bOrders[j]] : spread, column);
       }
-    llvm::MapVector<Value, Value> orders; // of panels, in all lanes
-    for (Value order : operands.bOrders)
-      if (!orders.contains(order)) {
-        Value at = add(order, mul(k, fn.index(form.kPack)));
-        orders[order] = spreadOf(b, form, operands.b, at, 0, vectorType.getNumElements());
-      }
-    if (operands.groupAt)
-      aOffset = operands.groupAt(k);
-    else if (form.group)
-      aOffset = mul(arith::DivUIOp::create(b, k, fn.index(form.group / form.kPack)), fn.index(form.group));
+      return spread;
+    };
     for (int64_t part = 0; part < form.parts(); ++part) {
       Value before; // the row before the one at hand, where two share accumulators
-      for (auto [i, row] : llvm::enumerate(operands.aRows)) {
-        Value at = add(row, aOffset), spread;
-        if (!form.group)
-          spread = spreadOf(b, form, operands.a, at, part, vectorType.getNumElements());
-        llvm::MapVector<Value, Value> inOrders;
-        for (auto [order, bytes] : orders)
-          inOrders[order] = spreadInOrder(b, form, operands.a, at, bytes);
-        for (int64_t j = 0; j < own; ++j) {
-          Value column = j < held ? bRow[j][part] : loadAgain(b, bType, operands.b, places[j]);
-          Value bytes = form.group ? inOrders[operands.bOrders[j]] : spread;
-          sums[i * own + j] = multiplyAdd(b, form, bytes, column, sums[i * own + j]);
-        }
+      for (int64_t i = 0; i < rows; ++i) {
+        SmallVector<Value> products(own); // of words that are joined
+        for (const Word &word : ArrayRef(words).drop_back())
+          multiply(i, word, part, [&](int64_t j, Value x, Value y) {
+            Value pairs = pairsOfBytes(b, x, y);
+            products[j] = products[j] ? arith::AddIOp::create(b, products[j], pairs).getResult() : pairs;
+          });
+        Value spread = multiply(i, words.back(), part, [&](int64_t j, Value x, Value y) {
+          Value &sum = sums[i * own + j];
+          sum = multiplyAdd(b, form, x, y, sum, products[j]);
+        });
         if (operands.sharesLast && i % 2) {
           Value &sum = sums[rows * own + i / 2];
-          sum = multiplyAdd(b, form, vector::ShuffleOp::create(b, before, spread, halves), bRow[own][part], sum);
+          Value both = vector::ShuffleOp::create(b, before, spread, halves);
+          sum = multiplyAdd(b, form, both, words.back().parts[own][part], sum);
         }
         before = spread;
       }
@@ -275,6 +311,10 @@ SmallVector<Value> sinter::cpu::emitExtraWords(KernelFunction &fn, MicroOperands
     return sums;
   operands.prefetchRows = operands.prefetchSteps = 0;
   operands.ahead = Value();
+  if (!form.inOrder)
+    operands.firstOrder = words;
+  operands.form.joined = 1;
+  operands.form.inOrder = true;
   Value end = arith::AddIOp::create(b, words, fn.index(form.extras));
   size_t count = operands.bVectors.size(), rows = operands.aRows.size();
   SmallVector<Value> all(operands.bVectors), orders(operands.bOrders);
@@ -285,6 +325,8 @@ SmallVector<Value> sinter::cpu::emitExtraWords(KernelFunction &fn, MicroOperands
     operands.bOrders.assign(orders.begin() + first, orders.begin() + next);
     operands.groupAt = [&](Value k) {
       Value place = arith::AddIOp::create(b, k, fn.index(form.extras)); // behind the orders
+      if (operands.firstOrder)
+        place = arith::SubIOp::create(b, place, operands.firstOrder);
       Value at = arith::AddIOp::create(b, orders[first], arith::MulIOp::create(b, place, fn.index(form.kPack)));
       Value bytes = vector::LoadOp::create(b, VectorType::get({form.kPack}, b.getI8Type()), operands.b, ValueRange{at});
       Value word = vector::BitCastOp::create(b, VectorType::get({1}, b.getI32Type()), bytes);

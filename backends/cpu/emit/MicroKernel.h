@@ -35,6 +35,7 @@ struct TileLimits {
   bool conflicting = false;
   int64_t parts = 1;         // vectors of b in registers for each one that is loaded
   int64_t others = 0;        // registers of a step beside these, sums and what is broadcast
+  int64_t products = 0;      // and of each vector of b
   bool sharesLast = false;   // two rows will share accumulators of the last vector (MicroOperands)
   bool staysNarrow = false;  // no wider tile makes up for rows that are few because they conflict
   bool mayBeLower = false;   // the last tiles may be (lowerTiles)
@@ -44,8 +45,12 @@ struct TileLimits {
 /// Whether multiply-adds of this form have an operand in memory that is as b lies there.
 bool canReadColumns(const Target &target, const ProductForm &form);
 
-/// How many of `vectors` of b a step beside `sums` live accumulators keeps in registers: all, unless its multiply-adds
-/// can read others from memory and registers are too few. `vectors` where not even one would fit.
+/// What a form's steps say of it, where a result has `vectors`.
+TileLimits limitsOf(const ProductForm &form, int64_t vectors);
+
+/// How many loads of `vectors` of b (one for each joined word) a step beside `sums` live accumulators keeps in
+/// registers: all, unless its multiply-adds can read others from memory and registers are too few. All where not even
+/// one would fit.
 int64_t heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors);
 
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
@@ -73,7 +78,8 @@ struct MicroOperands {
   llvm::SmallVector<mlir::Value> bVectors; // element offset of each vector at k = 0
   mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
-  llvm::SmallVector<mlir::Value> bOrders;  // per vector, element offset of its order at k = 0, where form has groups
+  llvm::SmallVector<mlir::Value> bOrders;  // per vector, element offset of the panel's orders, where form has groups
+  mlir::Value firstOrder;                  // the step that has the first of these (null: 0)
   std::function<mlir::Value(mlir::Value)> groupAt; // where the group of a step lies in a, if not where k says
   int64_t prefetchRows = 0;                        // prefetch b that many k ahead; 0: do not
   bool prefetchesIntoL2 = false;                   // rather than L1, and one line of kPrefetchedBytes rather than each

@@ -8,27 +8,113 @@ using namespace sinter::cpu;
 
 //===- pairs ---------------------------------------------------------------------------------===//
 
-/// Products with unsigned bytes of two elements that add up to so much at most add up in 16 bits.
+/// Products with unsigned bytes of elements of one sign that add up to so much at most add up in 16 bits.
 constexpr int kMostOfPair = 128;
 
-/// Whether that holds of two elements in each of `columns` columns.
-static bool fits(const int8_t *x, const int8_t *y, int64_t columns) {
-  bool fit = true;
-  for (int64_t n = 0; n < columns; ++n)
-    fit &= std::abs(x[n] + y[n]) <= kMostOfPair;
-  return fit;
+constexpr int64_t kWord = 4; // elements
+
+/// The elements that are added up in 16 bits with the one at `first`: two neighbours of each joined word.
+static SmallVector<int64_t, 4> setOf(int64_t first, int64_t joined) {
+  SmallVector<int64_t, 4> places;
+  for (int64_t word = 0; word < joined; ++word)
+    places.append({first + word * kWord, first + word * kWord + 1});
+  return places;
+}
+
+/// Where such sets of `size` elements begin.
+static SmallVector<int64_t> setsOf(int64_t size, int64_t joined) {
+  SmallVector<int64_t> firsts;
+  for (int64_t word = 0; word < size; word += kWord * joined)
+    firsts.append({word, word + 2});
+  return firsts;
 }
 
 namespace {
-/// Pairs the elements of a group, [element][column], so that few pairs do not fit.
-class Matching {
+/// What the elements of such a set add up to in each column: those above zero, and those below.
+class Sums {
 public:
-  Matching(const int8_t *rows, int64_t size, int64_t columns) : rows(rows), size(size), columns(columns) {}
+  explicit Sums(int64_t columns) : above(columns), below(columns) {}
 
-  /// The elements, those of a pair side by side.
-  SmallVector<uint8_t> find() {
-    bool isWhole = pairInTurn();
-    if (!isWhole)
+  /// The greatest sum, of either sign.
+  int most() const {
+    int most = 0;
+    for (size_t n = 0; n < above.size(); ++n)
+      most = std::max(most, std::max(above[n], below[n]));
+    return most;
+  }
+
+  /// The same with `row`.
+  int with(const int8_t *row) const {
+    int most = 0;
+    for (size_t n = 0; n < above.size(); ++n)
+      most = std::max(most, std::max(above[n] + std::max<int>(row[n], 0), below[n] + std::max<int>(-row[n], 0)));
+    return most;
+  }
+
+  void add(const int8_t *row) {
+    for (size_t n = 0; n < above.size(); ++n) {
+      above[n] += std::max<int>(row[n], 0);
+      below[n] += std::max<int>(-row[n], 0);
+    }
+  }
+
+  /// What of `value` in column `n` is beyond what fits.
+  int beyond(size_t n, int value) const {
+    return value > 0 ? std::max(above[n] + value - kMostOfPair, 0) : std::min(kMostOfPair - below[n] + value, 0);
+  }
+
+private:
+  SmallVector<int, 64> above, below;
+};
+
+/// Puts the elements of a group, [element][column], into an order in which few sets do not fit.
+class Arrangement {
+public:
+  Arrangement(const int8_t *rows, int64_t size, int64_t columns, int64_t joined)
+      : rows(rows), size(size), columns(columns), joined(joined) {}
+
+  SmallVector<uint8_t> find() { return joined == 1 ? pairs() : sets(); }
+
+private:
+  const int8_t *row(int64_t i) const { return rows + i * columns; }
+
+  /// Elements of sets of more than two: the greatest first, each to the fullest set that it fits into.
+  SmallVector<uint8_t> sets() {
+    SmallVector<std::pair<int, int64_t>> greatestFirst;
+    for (int64_t i = 0; i < size; ++i)
+      greatestFirst.emplace_back(-Sums(columns).with(row(i)), i);
+    llvm::sort(greatestFirst);
+    SmallVector<std::pair<Sums, SmallVector<uint8_t, 4>>, 4> sets(size / (2 * joined), {Sums(columns), {}});
+    SmallVector<uint8_t> order(size), left;
+    for (auto [magnitude, i] : greatestFirst) {
+      int most = -1;
+      std::pair<Sums, SmallVector<uint8_t, 4>> *fullest = nullptr;
+      for (auto &set : sets) {
+        int sum = static_cast<int64_t>(set.second.size()) < 2 * joined ? set.first.with(row(i)) : kMostOfPair + 1;
+        if (sum <= kMostOfPair && sum > most) {
+          most = sum;
+          fullest = &set;
+        }
+      }
+      if (!fullest) {
+        left.push_back(static_cast<uint8_t>(i));
+        continue;
+      }
+      fullest->first.add(row(i));
+      fullest->second.push_back(static_cast<uint8_t>(i));
+    }
+    for (auto [first, set] : llvm::zip(setsOf(size, joined), sets))
+      for (auto [i, place] : llvm::enumerate(setOf(first, joined))) {
+        if (i == set.second.size())
+          set.second.push_back(left.pop_back_val());
+        order[place] = set.second[i];
+      }
+    return order;
+  }
+
+  /// Elements of sets of two, those of a pair side by side.
+  SmallVector<uint8_t> pairs() {
+    if (!pairInTurn())
       pairRarestFirst();
     SmallVector<uint8_t> order, left;
     for (int64_t i = 0; i < size; ++i) {
@@ -41,8 +127,13 @@ public:
     return order;
   }
 
-private:
-  bool fit(int64_t i, int64_t j) const { return fits(rows + i * columns, rows + j * columns, columns); }
+  bool fit(int64_t i, int64_t j) const {
+    const int8_t *x = row(i), *y = row(j);
+    bool fit = true;
+    for (int64_t n = 0; n < columns; ++n)
+      fit &= std::abs(x[n] + y[n]) <= kMostOfPair;
+    return fit;
+  }
 
   void join(int64_t i, int64_t j) {
     partners[i] = j;
@@ -89,7 +180,7 @@ private:
   }
 
   const int8_t *rows;
-  int64_t size, columns;
+  int64_t size, columns, joined;
   SmallVector<int64_t> partners;
 };
 } // namespace
@@ -112,31 +203,52 @@ std::vector<int8_t> Panels::bytesOf(const char *first, int64_t begin) const {
   return bytes;
 }
 
+/// Takes off the elements of `group`, which begins at `k`, what their sets do not hold.
+void Panels::takeExtras(int64_t k, int8_t *group, ArrayRef<uint8_t> order, int64_t count, Ordered &panel) const {
+  size_t taken = 0;
+  for (int64_t place : setsOf(static_cast<int64_t>(order.size()), form.joined)) {
+    auto elements = llvm::map_to_vector<4>(setOf(place, form.joined), [&](int64_t at) { return order[at]; });
+    Sums all(count), sums(count);
+    for (uint8_t element : elements)
+      all.add(group + element * count);
+    if (all.most() <= kMostOfPair)
+      continue;
+    // The greatest last, so that few are too great.
+    auto magnitude = [&](uint8_t element) { return std::pair(Sums(count).with(group + element * count), element); };
+    if (elements.size() > 2)
+      llvm::sort(elements, [&](uint8_t x, uint8_t y) { return magnitude(x) < magnitude(y); });
+    for (uint8_t element : elements) {
+      int8_t *row = group + element * count;
+      if (sums.with(row) > kMostOfPair) {
+        if (taken++ % 2 == 0) {
+          panel.begins.push_back(static_cast<int32_t>(k));
+          panel.sources.insert(panel.sources.end(), 2, kNoElement);
+          panel.taken.insert(panel.taken.end(), 2 * count, 0);
+        }
+        panel.sources.end()[taken % 2 ? -2 : -1] = element;
+        int8_t *more = &*(panel.taken.end() - (taken % 2 ? 2 : 1) * count);
+        for (int64_t n = 0; n < count; ++n) {
+          int beyond = sums.beyond(n, row[n]);
+          more[n] = static_cast<int8_t>(beyond);
+          row[n] = static_cast<int8_t>(row[n] - beyond);
+        }
+      }
+      sums.add(row);
+    }
+  }
+}
+
 Panels::Ordered Panels::order(const char *first, int64_t begin) const {
   Ordered panel{bytesOf(first, begin), {}, {}, {}, {}};
-  int64_t count = inside(begin), end = words() * form.kPack;
-  for (int64_t k = 0; k < end; k += form.group) {
+  int64_t count = inside(begin), end = words() * form.kPack, size = groupSize();
+  for (int64_t k = 0; k < end; k += size) {
     int8_t *group = panel.bytes.data() + k * count;
-    SmallVector<uint8_t> order = Matching(group, form.group, count).find();
-    size_t taken = 0;
-    for (size_t i = 0; i < order.size(); i += 2) {
-      const int8_t *x = group + order[i] * count;
-      int8_t *y = group + order[i + 1] * count;
-      if (fits(x, y, count))
-        continue;
-      if (taken++ % 2 == 0) {
-        panel.begins.push_back(static_cast<int32_t>(k));
-        panel.sources.insert(panel.sources.end(), 2, kNoElement);
-        panel.taken.insert(panel.taken.end(), 2 * count, 0);
-      }
-      panel.sources.end()[taken % 2 ? -2 : -1] = order[i + 1];
-      int8_t *more = &*(panel.taken.end() - (taken % 2 ? 2 : 1) * count);
-      for (int64_t n = 0; n < count; ++n) {
-        int sum = x[n] + y[n], beyond = sum - std::clamp(sum, -kMostOfPair, kMostOfPair);
-        more[n] = static_cast<int8_t>(beyond);
-        y[n] = static_cast<int8_t>(y[n] - beyond);
-      }
-    }
+    SmallVector<uint8_t> order;
+    if (form.inOrder)
+      order = Arrangement(group, size, count, form.joined).find();
+    else
+      llvm::append_range(order, llvm::seq<uint8_t>(0, static_cast<uint8_t>(size)));
+    takeExtras(k, group, order, count, panel);
     panel.order.insert(panel.order.end(), order.begin(), order.end());
   }
   return panel;
@@ -148,17 +260,6 @@ bool Panels::forEachPanel(function_ref<bool(int64_t, int64_t)> use) const {
       if (!use(batch, begin))
         return false;
   return true;
-}
-
-bool Panels::hasPairs(const char *from) const {
-  return forEachPanel([&](int64_t batch, int64_t begin) {
-    int64_t count = inside(begin);
-    std::vector<int8_t> bytes = bytesOf(from + batch, begin);
-    bool fit = true;
-    for (int64_t k = 0; fit && k < words() * form.kPack; k += 2)
-      fit = fits(bytes.data() + k * count, bytes.data() + (k + 1) * count, count);
-    return fit;
-  });
 }
 
 std::optional<int64_t> Panels::countExtras(const char *from, int64_t most) const {
@@ -181,14 +282,16 @@ int64_t Panels::bytes() const {
 /// Orders, places of extra words, words and extra words.
 void Panels::writeOrdered(const char *first, int64_t begin, char *to) const {
   Ordered panel = order(first, begin);
-  int64_t count = inside(begin), pack = form.kPack, end = words() * pack;
+  int64_t count = inside(begin), pack = form.kPack, end = words() * pack, size = groupSize();
   assert(static_cast<int64_t>(panel.begins.size()) <= form.extras && "whoever chose the form counted them");
-  char *orders = to, *begins = orders + end + form.extras * pack;
-  llvm::copy(panel.order, orders);
-  std::memset(orders + end, kNoElement, static_cast<size_t>(form.extras * pack));
+  char *orders = to;
+  if (form.inOrder)
+    orders = llvm::copy(panel.order, orders);
+  char *begins = orders + form.extras * pack;
+  std::memset(orders, kNoElement, static_cast<size_t>(form.extras * pack));
   to += (form.headers(words(), columns) - form.flips) * columns * pack;
   for (int64_t k = 0; k < end; ++k) {
-    const int8_t *row = panel.bytes.data() + (k / form.group * form.group + panel.order[k]) * count;
+    const int8_t *row = panel.bytes.data() + (k / size * size + panel.order[k]) * count;
     for (int64_t n = 0; n < count; ++n)
       to[(k / pack * columns + n) * pack + k % pack] = static_cast<char>(row[n]);
   }
@@ -196,7 +299,7 @@ void Panels::writeOrdered(const char *first, int64_t begin, char *to) const {
   for (size_t extra = 0; extra < panel.begins.size(); ++extra) {
     std::memcpy(begins + extra * sizeof(int32_t), &panel.begins[extra], sizeof(int32_t));
     for (size_t which : {0, 1}) { // one in each pair of the word
-      orders[end + static_cast<int64_t>(extra) * pack + static_cast<int64_t>(which) * 2] =
+      orders[static_cast<int64_t>(extra) * pack + static_cast<int64_t>(which) * 2] =
           static_cast<char>(panel.sources[extra * 2 + which]);
       for (int64_t n = 0; n < count; ++n)
         to[(static_cast<int64_t>(extra) * columns + n) * pack + static_cast<int64_t>(which) * 2] =

@@ -83,11 +83,13 @@ static std::optional<Number> numberOf(Type type) {
 
 std::optional<BytePairs> sinter::cpu::pairsOf(Operation *op) {
   auto attribute = op->getAttrOfType<DenseI64ArrayAttr>(kPairsAttr);
-  if (!attribute || attribute.size() != 2)
+  if (!attribute || attribute.size() != 4)
     return std::nullopt;
-  BytePairs pairs{attribute[0], attribute[1]};
-  constexpr int64_t groups[] = {0, 4, 8, 16}; // a text may say anything
-  bool isValid = llvm::is_contained(groups, pairs.group) && pairs.extras >= 0 && (pairs.group || pairs.extras == 0);
+  BytePairs pairs{attribute[0], attribute[1], attribute[2] != 0, attribute[3]};
+  constexpr int64_t joined[] = {1, 2}, groups[] = {0, 4, 8, 16}; // a text may say anything
+  bool isValid = llvm::is_contained(joined, pairs.joined) && llvm::is_contained(groups, pairs.group) &&
+                 pairs.extras >= 0 && (pairs.inOrder || pairs.extras) == (pairs.group != 0) &&
+                 (pairs.group != 4 || pairs.joined == 1);
   return isValid ? std::optional(pairs) : std::nullopt;
 }
 
@@ -148,9 +150,11 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
     form.step = Step::byte_pairs;
     form.row = form.a;
     form.kPack = 4;
+    form.joined = pairs->joined;
     form.group = pairs->group;
+    form.inOrder = pairs->inOrder;
     form.extras = pairs->extras;
-    form.kStep = std::max(form.kPack, form.group);
+    form.kStep = std::max(form.kPack * form.joined, form.group);
     form.flips = form.a == Number::i8;
   } else if (target.hasShortDots &&
              llvm::all_of(ArrayRef<Number>{form.a, form.b}, [](Number n) { return isByte(n) || n == Number::i16; })) {
@@ -342,7 +346,8 @@ Value sinter::cpu::addPairsOfShorts(ImplicitLocOpBuilder &b, Value x, Value y, V
   return arith::AddIOp::create(b, sum, call(b, name, sum.getType(), {x, y}));
 }
 
-Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form, Value x, Value y, Value sum) {
+Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form, Value x, Value y, Value sum,
+                               Value joined) {
   auto bits = cast<VectorType>(sum.getType()).getNumElements() * widthOf(form.sum) * 8;
   switch (form.step) {
   case ProductForm::Step::bfloat_dots:
@@ -353,6 +358,8 @@ Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form,
     return byteDots(b, form, x, y, sum);
   case ProductForm::Step::byte_pairs: {
     Value pairs = pairsOfBytes(b, x, y);
+    if (joined)
+      pairs = arith::AddIOp::create(b, joined, pairs);
     return addPairsOfShorts(b, pairs, constantLike(b, pairs, 1), sum);
   }
   case ProductForm::Step::short_dots:
@@ -415,7 +422,9 @@ std::string ProductForm::describe() const {
   os << steps[static_cast<int>(step)] << ' ' << nameOf(a) << " x " << nameOf(b) << " -> " << nameOf(sum);
   if (kPack > 1)
     os << ", k by " << kPack;
-  if (group)
+  if (joined > 1)
+    os << ", " << joined << " words at once";
+  if (inOrder)
     os << " in orders of " << group;
   if (copiesRows())
     os << ", rows as " << nameOf(row);
@@ -428,7 +437,8 @@ std::string ProductForm::describe() const {
 
 std::string ProductForm::packingTag() const {
   std::string tag;
-  for (int64_t part : {kPack, kStep, columnFactor(), group, extras, int64_t(step == Step::byte_pairs)})
+  for (int64_t part :
+       {kPack, kStep, columnFactor(), joined, group, int64_t(inOrder), extras, int64_t(step == Step::byte_pairs)})
     tag += std::to_string(part) + ';';
   return tag;
 }

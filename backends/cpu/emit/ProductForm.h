@@ -25,7 +25,8 @@
 //
 // byte_pairs (pmaddubsw) add two products of unsigned bytes of a and signed ones of b in 16 bits, which hold them where
 // two elements of b add up to 128 at most. Of a constant each panel has an order in which all neighbours do (Panels.h),
-// and what is read of a is brought into this order. Where a is signed it is flipped as above.
+// and what is read of a is brought into this order. Where a is signed it is flipped as above. Of small weights four
+// elements do: two words are added in 16 bits then before their sums are widened (`joined`).
 //
 // bfloat_dots of x86 (vdpbf16ps) round to the nearest, those of AArch64 (bfdot) to odd: of the two neighbours of a sum
 // the one whose last bit is 1. Both take denormals for 0.
@@ -62,8 +63,10 @@ struct ProductForm {
   Number column = Number::f32; // what a step reads of b; strips hold that
   int64_t kPack = 1;           // elements of k side by side
   int64_t kStep = 1;           // elements of k that one instruction takes: kPack, or more of tiles
-  int64_t group = 0;           // elements of k that lie in an order of each panel; 0: as in memory
-  int64_t extras = 0;          // words behind those of k, with what no order of a panel holds
+  int64_t joined = 1;          // words of byte_pairs that are added in 16 bits
+  int64_t group = 0;           // elements of k that orders of panels are of, if they have any
+  bool inOrder = false;        // words of k lie in such orders, not only the extra ones
+  int64_t extras = 0;          // words behind those of k, with what 16 bits do not hold
   bool flips = false;          // rows are copied with their sign bits flipped
   bool roundsToOdd = false;    // as bfdot does: each addition is off by up to twice as much
   bool hasRounding = false;    // an instruction rounds sums to what rows hold, where that is bf16
@@ -80,16 +83,18 @@ struct ProductForm {
   bool readsColumns() const { return kPack == 1 && b == sum; }
   /// Vectors of b that a step holds for each one that it loads.
   int64_t parts() const { return step == Step::bfloat_pairs ? 2 : 1; }
-  /// Registers of a step beside sums, vectors of b and what is broadcast: ones, an order, and a product before it is
+  /// Registers of a step beside sums, vectors of b and what is broadcast: ones, orders, and a product before it is
   /// added, where other vectors are multiplied with what is broadcast, too.
   int64_t otherRegisters(int64_t vectors) const {
-    return step == Step::byte_pairs ? 1 + (group != 0) + (vectors > 1) : 0;
+    return step == Step::byte_pairs ? 1 + inOrder * joined + (vectors > 1) : 0;
   }
+  /// And those for each vector of b: what its words have in 16 bits.
+  int64_t registersOfVector() const { return joined > 1; }
   /// What a copy flips in each element, and what column sums are multiplied with to make up for it.
   int64_t columnFactor() const { return !flips ? 0 : a == Number::i8 ? -128 : 128; }
   /// Rows of words in front of `words` words of k of packed columns: their sums, and orders.
   int64_t headers(int64_t words, int64_t columns) const {
-    return flips + (group ? llvm::divideCeil(words + 2 * extras, columns) : 0);
+    return flips + llvm::divideCeil(inOrder * words + 2 * extras, columns);
   }
   /// Long sums of floats go by blocks.
   bool sumsByBlocks() const { return isFloat(sum); }
@@ -110,11 +115,13 @@ struct ProductForm {
   std::string packingTag() const;
 };
 
-/// How the constant b of a product of bytes has pairs (Panels.h): `group` and `extras` of its form.
+/// How the constant b of a product of bytes has pairs (Panels.h), in words of its form.
 struct BytePairs {
-  int64_t group = 0, extras = 0;
+  int64_t joined = 1, group = 0;
+  bool inOrder = false;
+  int64_t extras = 0;
 };
-/// Of a product or convolution of bytes in a kernel: its BytePairs.
+/// Of a product or convolution of bytes in a kernel: its BytePairs, number by number.
 inline constexpr llvm::StringLiteral kPairsAttr = "sinter.pairs";
 std::optional<BytePairs> pairsOf(mlir::Operation *op);
 
@@ -148,9 +155,10 @@ double macsPerNs(const CostModel &costs, const ProductForm &form);
 llvm::SmallVector<mlir::Value> partsOf(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form,
                                        mlir::Value loaded);
 
-/// sum + a * b for one step of k: `b` is a part, `a` what `spreadOf` gives.
+/// sum + a * b for one step of k: `b` is a part, `a` what `spreadOf` gives; `joined`, if it is given, what
+/// `pairsOfBytes` gave of the step's other words.
 mlir::Value multiplyAdd(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value a, mlir::Value b,
-                        mlir::Value sum);
+                        mlir::Value sum, mlir::Value joined = {});
 
 /// What `spreadOf` gives of a word in an order: bytes of the group of a row at `at`.
 mlir::Value spreadInOrder(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value buffer,

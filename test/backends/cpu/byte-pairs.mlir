@@ -20,7 +20,7 @@
 // WIDE: vpmaddubsw {{.*}}%zmm
 
 // CHECK-LABEL: @seven_bits
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 0, 0>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 0, 0, 0>
 func.func @seven_bits(%x: tensor<30x96xui8>) -> tensor<30x32xi32> {
   %w = sinter.constant dense<64> : tensor<96x32xi8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x96xui8>, tensor<96x32xi8>) -> tensor<30x32xi32>
@@ -29,7 +29,7 @@ func.func @seven_bits(%x: tensor<30x96xui8>) -> tensor<30x32xi32> {
 
 // Rows of signed bytes are copied with their signs flipped.
 // CHECK-LABEL: @signed_rows
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 0, 0>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 0, 0, 0>
 func.func @signed_rows(%x: tensor<30x96xi8>) -> tensor<30x32xi32> {
   %w = sinter.constant dense<-64> : tensor<96x32xi8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x96xi8>, tensor<96x32xi8>) -> tensor<30x32xi32>
@@ -37,7 +37,7 @@ func.func @signed_rows(%x: tensor<30x96xi8>) -> tensor<30x32xi32> {
 }
 
 // CHECK-LABEL: @unsigned_weights
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 0, 0>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 0, 0, 0>
 func.func @unsigned_weights(%x: tensor<30x96xi8>) -> tensor<30x32xi32> {
   %w = sinter.constant dense<64> : tensor<96x32xui8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x96xi8>, tensor<96x32xui8>) -> tensor<30x32xi32>
@@ -46,7 +46,7 @@ func.func @unsigned_weights(%x: tensor<30x96xi8>) -> tensor<30x32xi32> {
 
 // The greatest weights are neighbours, of which each goes with one of the others.
 // CHECK-LABEL: @ordered
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 16, 0>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 16, 1, 0>
 func.func @ordered(%x: tensor<30x32xui8>) -> tensor<30x1xi32> {
   %w = sinter.constant dense<[[127], [127], [127], [127], [127], [127], [127], [127], [1], [1], [1], [1], [1], [1], [1], [1], [127], [127], [127], [127], [127], [127], [127], [127], [1], [1], [1], [1], [1], [1], [1], [1]]> : tensor<32x1xi8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x32xui8>, tensor<32x1xi8>) -> tensor<30x1xi32>
@@ -55,7 +55,7 @@ func.func @ordered(%x: tensor<30x32xui8>) -> tensor<30x1xi32> {
 
 // Groups of eight are the largest that fill the sum.
 // CHECK-LABEL: @groups_of_eight
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 8, 0>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 8, 1, 0>
 func.func @groups_of_eight(%x: tensor<30x24xui8>) -> tensor<30x1xi32> {
   %w = sinter.constant dense<[[-127], [-127], [-127], [-127], [-1], [-1], [-1], [-1], [-127], [-127], [-127], [-127], [-1], [-1], [-1], [-1], [-127], [-127], [-127], [-127], [-1], [-1], [-1], [-1]]> : tensor<24x1xi8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x24xui8>, tensor<24x1xi8>) -> tensor<30x1xi32>
@@ -64,7 +64,7 @@ func.func @groups_of_eight(%x: tensor<30x24xui8>) -> tensor<30x1xi32> {
 
 // Nine great weights of a group: two are neighbours, and what exceeds 16 bits is multiplied by itself.
 // CHECK-LABEL: @extra_word
-// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 16, 1>
+// CHECK: dot_general{{.*}}sinter.pairs = array<i64: 1, 16, 1, 1>
 func.func @extra_word(%x: tensor<30x96xui8>) -> tensor<30x1xi32> {
   %w = sinter.constant dense<[[127], [127], [127], [127], [127], [127], [127], [127], [127], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1], [1]]> : tensor<96x1xi8>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<30x96xui8>, tensor<96x1xi8>) -> tensor<30x1xi32>
@@ -100,12 +100,12 @@ func.func @operand(%x: tensor<30x96xui8>, %w: tensor<96x32xi8>) -> tensor<30x32x
 // CHECK-NOT: sinter.pairs
 func.func @false_note(%x: tensor<30x96xui8>) -> tensor<30x32xi32> {
   %w = sinter.constant dense<127> : tensor<96x32xi8>
-  %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32, sinter.pairs = array<i64: 0, 0>} : (tensor<30x96xui8>, tensor<96x32xi8>) -> tensor<30x32xi32>
+  %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32, sinter.pairs = array<i64: 1, 0, 0, 0>} : (tensor<30x96xui8>, tensor<96x32xi8>) -> tensor<30x32xi32>
   return %p : tensor<30x32xi32>
 }
 
 // CHECK-LABEL: @filter
-// CHECK: convolution{{.*}}sinter.pairs = array<i64: 0, 0>
+// CHECK: convolution{{.*}}sinter.pairs = array<i64: 1, 0, 0, 0>
 func.func @filter(%x: tensor<1x14x14x64xui8>) -> tensor<1x14x14x32xi32> {
   %w = sinter.constant dense<-64> : tensor<32x3x3x64xi8>
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = i32} : (tensor<1x14x14x64xui8>, tensor<32x3x3x64xi8>) -> tensor<1x14x14x32xi32>
