@@ -18,6 +18,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -75,8 +76,15 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
       return WalkResult::advance();
     });
     mostHeld = std::max(kAddedBytes + kSpread * given, held);
+    // Passes leave what nothing reads any more: weights as floats, say, where bytes are multiplied.
+    for (Operation *&op : llvm::reverse(ops))
+      if (isOpTriviallyDead(op)) {
+        op->erase();
+        op = nullptr;
+      }
     for (Operation *op : ops)
-      fold(op, evaluator);
+      if (op)
+        fold(op, evaluator);
     virtuals.clear();
   }
 

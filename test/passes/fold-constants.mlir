@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --sinter-fold-constants --canonicalize | FileCheck %s
 // RUN: sinter-opt %s --sinter-fold-constants=growth-bytes=16 --canonicalize | FileCheck %s --check-prefix=SMALL
 // RUN: sinter-opt %s --sinter-fold-constants=max-steps=5 --canonicalize | FileCheck %s --check-prefix=FEW
+// RUN: sinter-opt %s --sinter-fold-constants=max-steps=8 --canonicalize | FileCheck %s --check-prefix=DEAD
 
 // Steps are counted, so that the result depends on no clock: the sum takes 2 + 2 + 2 of them and one for the op.
 // FEW-LABEL: @evaluates_on_constants
@@ -12,6 +13,19 @@
 func.func @evaluates_on_constants() -> tensor<2xf32> {
   %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %b = sinter.constant dense<[3.0, 4.0]> : tensor<2xf32>
+  %0 = sinter.add %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// What nothing reads is not evaluated: the steps are those of one sum.
+// DEAD-LABEL: @evaluates_nothing_dead
+// DEAD-NEXT: sinter.constant dense<[4.000000e+00, 6.000000e+00]>
+// DEAD-NEXT: return
+func.func @evaluates_nothing_dead() -> tensor<2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.constant dense<[3.0, 4.0]> : tensor<2xf32>
+  %dead = sinter.mul %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %too = sinter.sub %dead, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %0 = sinter.add %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
