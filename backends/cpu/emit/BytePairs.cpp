@@ -6,6 +6,7 @@
 #include "backends/cpu/emit/Packing.h"
 #include "ir/Constants.h"
 #include "ir/Shape.h"
+#include <limits>
 
 using namespace mlir;
 using namespace sinter;
@@ -52,25 +53,34 @@ static std::optional<BytePairs> pairsOfConstant(KernelSpec &spec, Operation *op,
   ArrayRef<int8_t> bytes(reinterpret_cast<const int8_t *>(tensor->data()), static_cast<size_t>(tensor->numBytes()));
   if (isUnsigned && llvm::any_of(bytes, [](int8_t byte) { return byte < 0; }))
     return std::nullopt;
-  // Ways to lay panels out, the fastest first, and how many extra words at most they take less time with than the next.
+  // Ways to lay panels out, and the time of a word (Zen 3, pairs of bytes as they lie are 1). Pairs of i16 are what
+  // remains; extra words are not joined, and a loop of their own.
   struct Way {
     int64_t joined;
     bool inOrder;
-    double mostExtras; // of all words
+    double time;
   };
-  // Times of a word on Zen 3: .83, .93, 1, 1.05, and 1.25 of pairs of i16; extra words are not joined.
-  constexpr Way ways[] = {{2, false, .03}, {2, true, .08}, {1, false, .04}, {1, true, .25}};
+  constexpr Way ways[] = {{2, false, .83}, {2, true, .88}, {1, false, 1}, {1, true, 1.05}};
+  constexpr double ofShorts = 1.25, ofExtra = 1.6, ofExtras = .5;
+  constexpr int64_t word = 4;
   int64_t group = groupOf(op, constant);
+  std::optional<BytePairs> best;
+  double least = std::numeric_limits<double>::infinity();
   for (const Way &way : ways) {
-    constexpr int64_t word = 4;
     if (way.joined * word > group)
       continue;
     Panels panels = panelsOfOp(spec, op, constant, {way.joined, group, way.inOrder, 0});
-    auto most = static_cast<int64_t>(static_cast<double>(panels.words()) * way.mostExtras);
-    if (std::optional<int64_t> extras = panels.countExtras(tensor->data(), most))
-      return BytePairs{way.joined, way.inOrder || *extras ? group : 0, way.inOrder, *extras};
+    auto words = static_cast<double>(panels.words());
+    double left = std::min(least, ofShorts * words) - way.time * words;
+    if (left <= 0)
+      break;
+    auto most = static_cast<int64_t>(std::max((left - ofExtras) / ofExtra, 0.0));
+    if (std::optional<int64_t> extras = panels.countExtras(tensor->data(), most)) {
+      best = BytePairs{way.joined, way.inOrder || *extras ? group : 0, way.inOrder, *extras};
+      least = way.time * words + (*extras ? ofExtras + ofExtra * static_cast<double>(*extras) : 0);
+    }
   }
-  return std::nullopt;
+  return best;
 }
 
 /// The constant that the right operand of `op` is packed from, or null.
