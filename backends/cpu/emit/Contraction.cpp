@@ -157,8 +157,9 @@ void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) 
   int64_t tiles = tilesPerBlock.isConstant() ? tilesPerBlock.constant() : 0;
   // What lies ahead is in one piece: whole panels, or a block of one of them.
   bool arePanels = partials ? tile.vectors * lanes == panel : tile.vectors * lanes % panel == 0;
-  if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 4) {
-    operands.prefetchPanels(/*once=*/constantOr(plan.rows, ShapedType::kDynamic) == tile.rows);
+  bool once = constantOr(plan.rows, ShapedType::kDynamic) == tile.rows;
+  if (once || !arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 4) {
+    operands.prefetchPanels(once);
     return;
   }
   operands.aheadStride = llvm::divideCeil(stepElements, tiles);

@@ -58,9 +58,11 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     return mostRowsOf(target, width, limits);
   };
 
-  // Few rows: wide tiles, so that there are enough independent FMAs to hide their latency.
+  // Few rows: wide tiles, so that there are enough independent FMAs to hide their latency, and several panels are read
+  // side by side. They are one tile: memory, which they wait for, is read once.
   int64_t width = 2;
-  if (rows != ShapedType::kDynamic && rows <= 6)
+  bool areFew = rows != ShapedType::kDynamic && rows <= 6;
+  if (areFew)
     width = rows <= 2 ? 8 : 4;
   // Rows that share cache sets are no more than the ways; few rows are not.
   if (rows != ShapedType::kDynamic && rows <= target.l1Ways)
@@ -69,7 +71,14 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   staysNarrow &= target.l1Ways >= leastNarrow;
   if (conflicting && !staysNarrow && mostRows(2) > target.l1Ways)
     width = 4;
-  while (width > 1 && (width > vectors || mostRows(width) < 1))
+  // Multiply-adds that read b from memory leave its registers to sums, as do those of one row, which use each vector
+  // once.
+  auto isOneTile = [&](int64_t width) {
+    bool mayBe = (readsColumns || rows == 1) && !sharesLast && rows != ShapedType::kDynamic;
+    return mayBe && (rows + products) * width <= target.vectorRegisters - 2 - others;
+  };
+  auto holds = [&](int64_t width) { return mostRows(width) >= (areFew && width > 2 ? rows : 1) || isOneTile(width); };
+  while (width > 1 && (width > vectors || !holds(width)))
     width /= 2;
 
   int64_t most = mostRows(width);
@@ -77,8 +86,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     most = std::min(most, target.l1Ways);
   if (rows == ShapedType::kDynamic)
     return {std::min<int64_t>(most, 12), width};
-  bool holdsOne = readsColumns && !sharesLast && (rows + products) * width <= target.vectorRegisters - 2 - others;
-  if (rows <= most || holdsOne)
+  if (rows <= most || isOneTile(width))
     return {std::max<int64_t>(rows, 1), width};
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
   // costs the row of b once more per row.
@@ -200,7 +208,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
   const ProductForm &form = operands.form;
   int64_t own = operands.ownVectors(), rows = operands.aRows.size(), half = vectorType.getNumElements() / 2;
   int64_t held = heldOf(fn.spec.target(), operands);
-  bool waitsForLoads = held < own && form.step == ProductForm::Step::fused;
+  bool waitsForLoads = held < own * form.joined && form.step == ProductForm::Step::fused;
   SmallVector<int64_t> twice, halves; // lanes of one half vector, and of the halves of two vectors
   for (int64_t lane = 0; lane < 2 * half; ++lane) {
     twice.push_back(lane % half);
@@ -216,6 +224,11 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
   };
   auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
   int64_t bytes = bType.getNumElements() * widthOf(form.column), line = fn.spec.target().cacheLineBytes;
+  // Steps that wait for loads anyway ask for nothing, nor do those that would ask far more often than once in many
+  // bytes: on Zen 3 memory brings a third less then.
+  int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
+  bool areFew = !operands.prefetchesIntoL2 || 2 * own * form.joined * bytes >= apart;
+  bool asks = operands.prefetchRows && !waitsForLoads && areFew;
   return fn.loop(low, high, form.joined, accumulators, [&](Value first, ValueRange carried) {
     SmallVector<Value> sums(carried);
     SmallVector<Word> words;
@@ -239,9 +252,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         }
         word.columns.push_back(at);
         word.parts.push_back(loaded ? partsOf(b, form, loaded) : SmallVector<Value>());
-        // The first vector of a line asks for it, unless loads are what the step waits for.
-        int64_t apart = operands.prefetchesIntoL2 ? std::max(kPrefetchedBytes, line) : line;
-        if (operands.prefetchRows && !waitsForLoads && static_cast<int64_t>(j) * bytes % apart == 0) {
+        if (asks && static_cast<int64_t>(j) * bytes % apart == 0) { // the first vector of a line, or of many
           Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
           memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false,
                                      /*localityHint=*/operands.prefetchesIntoL2 ? 2 : 3, /*isDataCache=*/true);
