@@ -5,7 +5,7 @@
 // RUN: sinter compile %s --target=x86-64-v3 --emit=asm -o - | FileCheck --check-prefix=FEW %s
 // RUN: sinter compile %s --target=x86-64-v3 --emit=fused -o - | FileCheck --check-prefix=TILES %s
 // RUN: sinter check %s
-// FEW-NOT: prefetch
+// FEW-NOT: prefetcht1
 // TILES: tile = [1, 8]
 // TILES: tile = [3, 4]
 // TILES: tile = [5, 2]
