@@ -13,6 +13,7 @@
 // CHECK-LABEL: streamed_columns_k0_contraction:
 // CHECK: prefetcht1
 // CHECK-NOT: prefetcht1
+// CHECK: streamed_columns_k1_contraction:
 func.func @product(%x: tensor<1x1024xf32>) -> tensor<1x1024xf32> {
   %w = sinter.constant dense<0.5> : tensor<1024x1024xf32>
   %p = sinter.dot_general %x, %w {lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, lhs_batch = array<i64>, rhs_batch = array<i64>, element_type = f32} : (tensor<1x1024xf32>, tensor<1024x1024xf32>) -> tensor<1x1024xf32>
