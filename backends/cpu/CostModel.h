@@ -60,7 +60,9 @@ struct CostModel {
   int64_t choleskyChunks = 64;         // at most so many, as matrices share workspaces
   int64_t attentionChunks = 64;        // at most so many, as blocks of rows share workspaces
   int64_t attentionRows = 192;         // at most, of a block of scores, for which keys are transposed once
-  int64_t shortAttentionRows = 96;     // of 16-bit operands, beside copies of which a block stays small
+  int64_t longAttentionRows = 504;     // the same where so many blocks remain:
+  int64_t attentionBlocks = 32;
+  int64_t shortAttentionRows = 96; // of 16-bit operands, beside copies of which a block stays small
   int64_t shortAttentionGradientRows = 54;
   int64_t tiledAttentionRows = 256; // by tiles of matrix units, which hold scores of 32 rows at a time
   int64_t tiledAttentionGradientRows = 64, tiledAttentionGradientKeys = 128;

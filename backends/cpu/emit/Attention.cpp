@@ -13,8 +13,8 @@
 // takes before the next ones. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0 / 0,
 // as a softmax of -inf alone is.
 //
-// Where one block holds all keys, nothing is carried from one to the next: rows go by in strips whose scores stay in
-// the first-level cache, and y is written once, times 1 / l. Such a block may be long, while a head's keys and values
+// Rows go by in strips whose scores stay in the first-level cache. Where one block holds all keys, nothing is carried
+// from one to the next, and y is written once, times 1 / l. Such a block may be long, while a head's keys and values
 // stay in the second-level cache.
 //
 // A share below the least normal number counts as none: y differs by less than n times that number of the greatest v,
@@ -73,9 +73,9 @@ public:
     resultPitch = resultPlace.isMoved ? k.size(resultPlace.strides.rbegin()[1]) : width;
     isWhole = !isShort() && keySize.isConstant() && keySize.constant() > 0 && keySize.constant() <= keys;
     scoreVectors = isWhole ? llvm::divideCeil(keySize.constant(), lanes) : keys / lanes;
-    if (isWhole) // a strip in a quarter of the first-level cache
-      stripRows = std::clamp<int64_t>(k.fn.spec.target().l1Bytes / 4 / (keys * byteWidth(type)) / tileRows * tileRows,
-                                      tileRows, llvm::alignTo(blockRows, tileRows));
+    // A strip in a quarter of the first-level cache, or in half of it beside a part of a block's keys.
+    int64_t strip = k.fn.spec.target().l1Bytes / (isWhole ? 4 : 2) / (keys * byteWidth(type));
+    stripRows = std::clamp<int64_t>(strip / tileRows * tileRows, tileRows, llvm::alignTo(blockRows, tileRows));
   }
   void emit();
 
@@ -124,6 +124,7 @@ private:
   // Where all keys are one block.
   void formShares(const Rows &at, Value row);
   void emitStrips(const Rows &at);
+  Rows stripOf(const Rows &at, Value line);
   Value headOffset(const AttentionPlace &place, Value head, bool isOfKeys, Value size);
 
   AttentionOp op;
@@ -133,8 +134,8 @@ private:
   AttentionPlace resultPlace;
   Value resultPitch; // from row to row of the result
   bool isWhole = false;
-  int64_t scoreVectors;  // of a row of scores
-  int64_t stripRows = 0; // whose scores are formed before their shares are multiplied, there
+  int64_t scoreVectors; // of a row of scores
+  int64_t stripRows;    // whose scores are formed before their shares are multiplied
 };
 } // namespace
 
@@ -435,21 +436,29 @@ void AttentionEmitter::formShares(const Rows &at, Value row) {
   }
 }
 
+/// A strip of the rows, from row `line` on.
+AttentionEmitter::Rows AttentionEmitter::stripOf(const Rows &at, Value line) {
+  Rows strip = at;
+  strip.row = k.add(at.row, line);
+  strip.count = k.min(k.sub(at.count, line), index(stripRows));
+  strip.left.first = k.add(at.left.first, k.mul(line, at.left.pitch));
+  strip.y = at.y.from(*this, k.mul(line, at.y.pitch));
+  for (Value Rows::*place : {&Rows::greatest, &Rows::total, &Rows::factors})
+    strip.*place = k.add(at.*place, line);
+  if (at.sums)
+    strip.sums = k.add(at.sums, line);
+  if (at.bias && biasRow)
+    strip.bias = k.add(at.bias, k.mul(line, biasRow));
+  return strip;
+}
+
 /// The rows of a block where one block holds all keys.
 void AttentionEmitter::emitStrips(const Rows &at) {
   turn(1, at.key, depthSize, index(keySize.constant()), at.turned);
   Block block{index(0), index(keySize.constant()),
               rightRows(2, at.value, index(keySize.constant()), widthSize, at.values)};
   k.fn.loop(index(0), at.count, stripRows, [&](Value line) {
-    Rows strip = at;
-    strip.row = k.add(at.row, line);
-    strip.count = k.min(k.sub(at.count, line), index(stripRows));
-    strip.left.first = k.add(at.left.first, k.mul(line, at.left.pitch));
-    strip.y = at.y.from(*this, k.mul(line, at.y.pitch));
-    if (at.sums)
-      strip.sums = k.add(at.sums, line);
-    if (at.bias && biasRow)
-      strip.bias = k.add(at.bias, k.mul(line, biasRow));
+    Rows strip = stripOf(at, line);
     auto formPanel = [&](Value column, int64_t wide) {
       forTiles(index(0), strip.count,
                [&](Value row, int64_t rows) { formScores(strip, block, column, wide, row, rows); });
@@ -487,13 +496,15 @@ void AttentionEmitter::emitRows(const Rows &at) {
       Block block{key, count, rightRows(2, values, count, widthSize, at.values)};
       if (form.isTiled())
         return k.fn.loop(index(0), at.count, tileRows, [&](Value row) { takeStrip(at, block, row); });
-      // Keys of one register tile stay in the first-level cache while the rows go by.
-      k.fn.loop(index(0), index(keys), panel, [&](Value column) {
-        forTiles(index(0), at.count,
-                 [&](Value row, int64_t rows) { formScores(at, block, column, vectors, row, rows); });
+      k.fn.loop(index(0), at.count, stripRows, [&](Value line) {
+        Rows strip = stripOf(at, line);
+        k.fn.loop(index(0), index(keys), panel, [&](Value column) {
+          forTiles(index(0), strip.count,
+                   [&](Value row, int64_t rows) { formScores(strip, block, column, vectors, row, rows); });
+        });
+        k.fn.loop(index(0), strip.count, 1, [&](Value row) { updateSoftmax(strip, row); });
+        forTiles(index(0), strip.count, [&](Value row, int64_t rows) { addValues(strip, block, row, rows); });
       });
-      k.fn.loop(index(0), at.count, 1, [&](Value row) { updateSoftmax(at, row); });
-      forTiles(index(0), at.count, [&](Value row, int64_t rows) { addValues(at, block, row, rows); });
     });
   });
   k.fn.loop(index(0), at.count, 1, [&](Value row) { finishRow(at, row); });
@@ -522,7 +533,7 @@ void AttentionEmitter::emit() {
     elements = dims.add(elements, count);
     return place;
   };
-  int64_t scoreRows = form.isTiled() ? tileRows : isWhole ? stripRows : blockRows;
+  int64_t scoreRows = form.isTiled() ? tileRows : stripRows;
   Value turned = reserve(turnedRoom(keys, depthSize)), scores = reserve(dims.constant(scoreRows * pitch));
   Value greatest = reserve(dims.constant(blockRows)), total = reserve(dims.constant(blockRows));
   Value factors = reserve(dims.constant(blockRows)), ofStrip = reserve(dims.constant(tiles ? 3 * tileRows : 0));
@@ -646,6 +657,22 @@ static int64_t wholeKeys(KernelSpec &spec, AttentionOp root, const ProductForm &
   return std::min(spec.target().l2Bytes * 3 / 4 / bytes, mostWholeKeys(root));
 }
 
+/// Rows of a block, for which keys are transposed once. Without a bias, whose blocks may hide keys from all rows, they
+/// are as many as fill a quarter of the second-level cache with queries, or results, if enough blocks remain.
+static int64_t mostRowsOfBlock(KernelSpec &spec, AttentionOp root, const ProductForm &form, int64_t keys) {
+  const CostModel &costs = spec.costs();
+  bool isShort = form.a != form.sum;
+  int64_t bytes = widthOf(form.sum), fast = spec.target().l2Bytes / 4;
+  int64_t rows = std::min(isShort ? costs.shortAttentionRows : costs.attentionRows, fast / (keys * bytes));
+  RankedTensorType query = tensorTypeOf(root.getQuery()), value = tensorTypeOf(root.getValue());
+  if (isShort || root.getBias() || !query.hasStaticShape() || ShapedType::isDynamic(value.getShape().back()))
+    return rows;
+  int64_t widest = std::max(query.getShape().back(), value.getShape().back());
+  int64_t all = ShapedType::getNumElements(query.getShape().drop_back());
+  return std::max(rows, std::min({costs.longAttentionRows, fast / std::max<int64_t>(widest * bytes, 1),
+                                  all / costs.attentionBlocks}));
+}
+
 Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   auto root = cast_or_null<AttentionOp>(attentionRoot(spec));
   if (!root || !isAttentionOfFloats(root))
@@ -658,13 +685,9 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
     return Plan::refuse("its result is not yielded once");
   Plan plan;
   ProductForm form = attentionForm(spec, root);
-  int64_t bytes = widthOf(form.sum);
   planAttentionTile(spec, plan, form);
   int64_t lanes = plan.lanes.chosen, panel = plan.tile[1].chosen * lanes;
-  // A block of scores in a quarter of the second-level cache.
   int64_t keys = kMostKeys;
-  int64_t rows = std::min(form.a == form.sum ? spec.costs().attentionRows : spec.costs().shortAttentionRows,
-                          spec.target().l2Bytes / 4 / (keys * bytes));
   DimExpr known = spec.dims.resolve(spec.sizes->dims(root.getKey()).rbegin()[1]);
   if (known.isConstant()) {
     int64_t all = llvm::alignTo(std::max<int64_t>(known.constant(), 1), panel);
@@ -675,7 +698,7 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   if (form.isTiled())
     plan.setChunk(spec.costs().tiledAttentionRows, plan.tile[0].chosen);
   else
-    plan.setChunk(evenRows(spec, root, rows));
+    plan.setChunk(evenRows(spec, root, mostRowsOfBlock(spec, root, form, kMostKeys)));
   return plan;
 }
 
