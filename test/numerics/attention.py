@@ -31,7 +31,9 @@ SIZES = [(1, 1, 1, 1, 1, 1, 1, None, None, ""), (1, 8, 8, 13, 65, 16, 16, None, 
          (1, 8, 4, 202, 202, 16, 16, 20, 20, "11mn"), (3, 4, 4, 7, 600, 32, 32, 5, 598, ""),
          # One block of keys whose scores are more than registers hold: whole groups of vectors, one more, a part of one.
          (1, 3, 3, 40, 307, 64, 64, None, None, ""), (2, 2, 1, 19, 577, 16, 24, None, None, "bhmn"), (1, 2, 2, 20, 1023, 8, 8, None, None, "11mn"), (1, 1, 1, 17, 1531, 33, 17, None, None, ""),
-         (1, 2, 1, 16, 2048, 4, 4, None, None, ""), (1, 2, 2, 33, 384, 20, 40, None, None, "rows")]
+         (1, 2, 1, 16, 2048, 4, 4, None, None, ""), (1, 2, 2, 33, 384, 20, 40, None, None, "rows"),
+         # Several blocks of keys for blocks of more than 192 rows, in strips of which the last is a part.
+         (1, 8, 8, 803, 2050, 4, 8, None, None, "")]
 # Heads of 40, 64, 80 and 128, odd keys, rows without a key (a negative `after`; a mask), a bias of a row.
 NARROW = [(1, 2, 1, 67, 259, 40, 40, None, None, ""), (1, 8, 8, 203, 203, 80, 80, None, 0, ""), (1, 2, 2, 195, 391, 128, 128, 100, 200, "b11n"), (2, 8, 4, 111, 515, 64, 64, None, None, "1hm1"),
           (1, 2, 2, 70, 301, 65, 33, None, -3, ""), (1, 8, 8, 30, 67, 64, 40, None, None, "rows")]
