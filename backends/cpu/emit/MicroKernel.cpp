@@ -25,8 +25,8 @@ bool sinter::cpu::canReadColumns(const Target &target, const ProductForm &form) 
 }
 
 int64_t sinter::cpu::heldVectors(const Target &target, const ProductForm &form, int64_t sums, int64_t vectors) {
-  int64_t others = form.otherRegisters(vectors) + form.registersOfVector() * vectors, all = vectors * form.joined;
-  int64_t left = target.vectorRegisters - 1 - sums - others; // one holds what is broadcast
+  int64_t left = target.vectorRegisters - 1 - sums - form.otherRegisters(vectors); // one holds what is broadcast
+  int64_t all = vectors * form.joined;
   bool fits = left > 0 || (left == 0 && form.step == ProductForm::Step::byte_pairs);
   return canReadColumns(target, form) && fits ? std::min(left, all) : all;
 }
@@ -35,22 +35,22 @@ TileLimits sinter::cpu::limitsOf(const ProductForm &form, int64_t vectors) {
   TileLimits limits;
   limits.parts = form.parts() * form.joined;
   limits.others = form.otherRegisters(vectors);
-  limits.products = form.registersOfVector();
+  limits.joinsWords = form.joined > 1;
   return limits;
 }
 
 /// The rows of a tile of `width` vectors. Accumulators, one row of b and one broadcast live at once; one register stays
 /// free for addresses that spill into it.
 static int64_t mostRowsOf(const Target &target, int64_t width, const TileLimits &limits) {
-  int64_t registers = target.vectorRegisters - 1, others = limits.others + limits.products * width;
+  int64_t registers = target.vectorRegisters - 1;
   // Vectors of b that multiply-adds read from memory make room for other registers.
-  int64_t room = width * limits.parts + (limits.readsColumns ? 0 : others);
+  int64_t room = width * limits.parts + (limits.readsColumns ? 0 : limits.others);
   int64_t most = (registers - room - 1 + (target.vectorRegisters <= 16)) / width;
-  return std::min(most, (registers - others) / width);
+  return std::min(most, (registers - limits.others) / width);
 }
 
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, TileLimits limits) {
-  auto [conflicting, parts, others, products, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
+  auto [conflicting, parts, others, joinsWords, sharesLast, staysNarrow, mayBeLower, readsColumns] = limits;
   sharesLast &= vectors == 2; // of more, most tiles have whole vectors
   auto mostRows = [&](int64_t width) {
     if (sharesLast && width == 2) // three accumulators and two broadcasts for two rows
@@ -75,7 +75,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   // once.
   auto isOneTile = [&](int64_t width) {
     bool mayBe = (readsColumns || rows == 1) && !sharesLast && rows != ShapedType::kDynamic;
-    return mayBe && (rows + products) * width <= target.vectorRegisters - 2 - others;
+    return mayBe && rows * width <= target.vectorRegisters - 2 - others;
   };
   auto holds = [&](int64_t width) { return mostRows(width) >= (areFew && width > 2 ? rows : 1) || isOneTile(width); };
   while (width > 1 && (width > vectors || !holds(width)))
@@ -101,7 +101,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   // Steps of joined words load little for what they multiply: high tiles of one vector take 1/30 longer than two.
   constexpr int64_t penalty = 16;
   int64_t computed = llvm::divideCeil(rows, best) * best - (mayBeLower ? lowerTiles(rows, best, width) : 0);
-  if (products && width == 2 && rows <= mostRows(1) && rows * (penalty + 1) < computed * penalty)
+  if (joinsWords && width == 2 && rows <= mostRows(1) && rows * (penalty + 1) < computed * penalty)
     return {rows, 1};
   return {best, width};
 }
@@ -278,39 +278,38 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
                        ? operands.groupAt(k)
                        : mul(arith::DivUIOp::create(b, k, fn.index(form.group / form.kPack)), fn.index(form.group));
     }
-    auto multiply = [&](int64_t i, const Word &word, int64_t part, function_ref<void(int64_t, Value, Value)> use) {
-      Value at = add(operands.aRows[i], word.place), spread;
+    // What each vector is multiplied with of word `word`, in row `i`.
+    auto spread = [&](int64_t i, const Word &word, int64_t part) {
+      Value at = add(operands.aRows[i], word.place);
       if (!form.inOrder)
-        spread = spreadOf(b, form, operands.a, at, part, vectorType.getNumElements());
+        return SmallVector<Value>(own, spreadOf(b, form, operands.a, at, part, vectorType.getNumElements()));
       llvm::MapVector<Value, Value> inOrders;
       for (auto [order, bytes] : word.orders)
         inOrders[order] = spreadInOrder(b, form, operands.a, at, bytes);
-      for (int64_t j = 0; j < own; ++j) {
-        bool isHeld = !word.parts[j].empty();
-        Value column = isHeld ? word.parts[j][part] : loadAgain(b, bType, operands.b, word.columns[j]);
-        use(j, form.inOrder ? inOrders[operands.bOrders[j]] : spread, column);
-      }
-      return spread;
+      return llvm::map_to_vector(operands.bOrders, [&](Value order) { return inOrders[order]; });
     };
+    auto columnOf = [&](const Word &word, int64_t j, int64_t part) {
+      return word.parts[j].empty() ? loadAgain(b, bType, operands.b, word.columns[j]) : word.parts[j][part];
+    };
+    const Word &last = words.back();
     for (int64_t part = 0; part < form.parts(); ++part) {
       Value before; // the row before the one at hand, where two share accumulators
       for (int64_t i = 0; i < rows; ++i) {
-        SmallVector<Value> products(own); // of words that are joined
-        for (const Word &word : ArrayRef(words).drop_back())
-          multiply(i, word, part, [&](int64_t j, Value x, Value y) {
-            Value pairs = pairsOfBytes(b, x, y);
-            products[j] = products[j] ? arith::AddIOp::create(b, products[j], pairs).getResult() : pairs;
-          });
-        Value spread = multiply(i, words.back(), part, [&](int64_t j, Value x, Value y) {
-          Value &sum = sums[i * own + j];
-          sum = multiplyAdd(b, form, x, y, sum, products[j]);
-        });
+        auto spreads = llvm::map_to_vector(words, [&](const Word &word) { return spread(i, word, part); });
+        for (int64_t j = 0; j < own; ++j) {
+          Value joined, &sum = sums[i * own + j];
+          for (auto [word, x] : llvm::zip(ArrayRef(words).drop_back(), spreads)) {
+            Value pairs = pairsOfBytes(b, x[j], columnOf(word, j, part));
+            joined = joined ? arith::AddIOp::create(b, joined, pairs).getResult() : pairs;
+          }
+          sum = multiplyAdd(b, form, spreads.back()[j], columnOf(last, j, part), sum, joined);
+        }
         if (operands.sharesLast && i % 2) {
           Value &sum = sums[rows * own + i / 2];
-          Value both = vector::ShuffleOp::create(b, before, spread, halves);
-          sum = multiplyAdd(b, form, both, words.back().parts[own][part], sum);
+          Value both = vector::ShuffleOp::create(b, before, spreads.back().front(), halves);
+          sum = multiplyAdd(b, form, both, last.parts[own][part], sum);
         }
-        before = spread;
+        before = spreads.back().front();
       }
     }
     return sums;

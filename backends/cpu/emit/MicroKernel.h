@@ -35,7 +35,7 @@ struct TileLimits {
   bool conflicting = false;
   int64_t parts = 1;         // vectors of b in registers for each one that is loaded
   int64_t others = 0;        // registers of a step beside these, sums and what is broadcast
-  int64_t products = 0;      // and of each vector of b
+  bool joinsWords = false;   // steps load little for what they multiply
   bool sharesLast = false;   // two rows will share accumulators of the last vector (MicroOperands)
   bool staysNarrow = false;  // no wider tile makes up for rows that are few because they conflict
   bool mayBeLower = false;   // the last tiles may be (lowerTiles)

@@ -83,13 +83,12 @@ struct ProductForm {
   bool readsColumns() const { return kPack == 1 && b == sum; }
   /// Vectors of b that a step holds for each one that it loads.
   int64_t parts() const { return step == Step::bfloat_pairs ? 2 : 1; }
-  /// Registers of a step beside sums, vectors of b and what is broadcast: ones, orders, and a product before it is
-  /// added, where other vectors are multiplied with what is broadcast, too.
+  /// Registers of a step beside sums, vectors of b and what is broadcast: ones, orders, what is broadcast of other
+  /// words that are joined, and products before they are added, where other vectors are multiplied with what is
+  /// broadcast, too.
   int64_t otherRegisters(int64_t vectors) const {
-    return step == Step::byte_pairs ? 1 + inOrder * joined + (vectors > 1) : 0;
+    return step == Step::byte_pairs ? 1 + inOrder * joined + (joined - 1) + (vectors > 1) * joined : 0;
   }
-  /// And those for each vector of b: what its words have in 16 bits.
-  int64_t registersOfVector() const { return joined > 1; }
   /// What a copy flips in each element, and what column sums are multiplied with to make up for it.
   int64_t columnFactor() const { return !flips ? 0 : a == Number::i8 ? -128 : 128; }
   /// Rows of words in front of `words` words of k of packed columns: their sums, and orders.
