@@ -7,8 +7,10 @@
 #include "ir/Elementwise.h"
 #include "ir/Storage.h"
 
+#include <array>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 using namespace mlir;
 using namespace sinter;
@@ -19,22 +21,30 @@ static Tensors one(HostTensor tensor) { return SmallVector<HostTensor>{std::move
 
 static Type resultElement(Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); }
 
+/// Makes `result` of `operands` as `T`, some elements at a time: `compute` replaces those of the first operand.
+template <typename T, size_t N, typename Compute>
+static void forElements(HostTensor &result, const std::array<const HostTensor *, N> &operands, Compute compute) {
+  constexpr int64_t most = 1024;
+  std::array<std::array<T, most>, N> values;
+  for (int64_t first = 0, end = result.numElements(); first < end; first += most) {
+    size_t size = static_cast<size_t>(std::min(most, end - first));
+    for (size_t n = 0; n < N; ++n)
+      operands[n]->read(first, MutableArrayRef<T>(values[n].data(), size));
+    for (size_t i = 0; i < size; ++i)
+      values[0][i] = std::apply([&](const auto &...operand) { return compute(operand[i]...); }, values);
+    result.assign(first, ArrayRef<T>(values[0].data(), size));
+  }
+}
+
 /// Applies `onFloats` where operand 0 is a float tensor, else `onInts`; each takes the operand values at one index.
 template <typename Floats, typename Ints>
 static Tensors evaluateUnary(Operation *op, ArrayRef<HostTensor> operands, Floats onFloats, Ints onInts) {
   const HostTensor &x = operands[0];
   HostTensor result(resultElement(op), x.shape());
-  if (x.isFloat()) {
-    std::vector<double> values = x.toFloats();
-    for (double &value : values)
-      value = onFloats(value);
-    result.assignFloats(values);
-  } else {
-    std::vector<int64_t> values = x.toInts();
-    for (int64_t &value : values)
-      value = onInts(value);
-    result.assignInts(values);
-  }
+  if (x.isFloat())
+    forElements<double, 1>(result, {&x}, onFloats);
+  else
+    forElements<int64_t, 1>(result, {&x}, onInts);
   return one(result);
 }
 
@@ -53,17 +63,10 @@ static Tensors evaluateBinary(Operation *op, ArrayRef<HostTensor> operands, Floa
     return failure();
   const HostTensor &lhs = operands[0], &rhs = operands[1];
   HostTensor result(resultElement(op), lhs.shape());
-  if (lhs.isFloat()) {
-    std::vector<double> a = lhs.toFloats(), b = rhs.toFloats();
-    for (size_t i = 0; i < a.size(); ++i)
-      a[i] = onFloats(a[i], b[i]);
-    result.assignFloats(a);
-  } else {
-    std::vector<int64_t> a = lhs.toInts(), b = rhs.toInts();
-    for (size_t i = 0; i < a.size(); ++i)
-      a[i] = onInts(a[i], b[i]);
-    result.assignInts(a);
-  }
+  if (lhs.isFloat())
+    forElements<double, 2>(result, {&lhs, &rhs}, onFloats);
+  else
+    forElements<int64_t, 2>(result, {&lhs, &rhs}, onInts);
   return one(result);
 }
 
@@ -267,12 +270,10 @@ Tensors ConvertOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
   if (isFloat8(to))
     return one(toFloat8(x, floatType));
   HostTensor result(to, x.shape());
-  if (x.isFloat()) {
-    result.assignFloats(x.toFloats());
+  if (x.isFloat() || (floatType && from.getIntOrFloatBitWidth() < 64)) {
+    forElements<double, 1>(result, {&x}, [](double value) { return value; });
   } else if (!floatType) {
-    result.assignInts(x.toInts());
-  } else if (from.getIntOrFloatBitWidth() < 64) {
-    result.assignFloats(x.toFloats());
+    forElements<int64_t, 1>(result, {&x}, [](int64_t value) { return value; });
   } else {
     std::vector<double> values;
     for (int64_t value : x.toInts())

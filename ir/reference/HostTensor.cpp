@@ -373,42 +373,58 @@ template <typename Visit> static void withForm(Form form, Visit visit) {
   withForm(form, visit, std::make_index_sequence<static_cast<size_t>(Form::U64) + 1>());
 }
 
-std::vector<double> HostTensor::toFloats() const {
-  std::vector<double> values(count);
+void HostTensor::read(int64_t first, MutableArrayRef<double> values) const {
   withForm(formOf(elementType()), [&](auto form) {
     const char *source = bytes->data();
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = readFloat(form, source, i);
+    for (auto [i, value] : llvm::enumerate(values))
+      value = readFloat(form, source, first + static_cast<int64_t>(i));
   });
+}
+
+void HostTensor::read(int64_t first, MutableArrayRef<int64_t> values) const {
+  withForm(formOf(elementType()), [&](auto form) {
+    const char *source = bytes->data();
+    for (auto [i, value] : llvm::enumerate(values))
+      value = readInt(form, source, first + static_cast<int64_t>(i));
+  });
+}
+
+void HostTensor::assign(int64_t first, ArrayRef<double> values) {
+  char *target = data();
+  withForm(formOf(elementType()), [&](auto form) {
+    for (auto [i, value] : llvm::enumerate(values))
+      writeFloat(form, target, first + static_cast<int64_t>(i), value);
+  });
+}
+
+void HostTensor::assign(int64_t first, ArrayRef<int64_t> values) {
+  char *target = data();
+  withForm(formOf(elementType()), [&](auto form) {
+    for (auto [i, value] : llvm::enumerate(values))
+      writeInt(form, target, first + static_cast<int64_t>(i), value);
+  });
+}
+
+std::vector<double> HostTensor::toFloats() const {
+  std::vector<double> values(count);
+  read(0, MutableArrayRef<double>(values));
   return values;
 }
 
 std::vector<int64_t> HostTensor::toInts() const {
   std::vector<int64_t> values(count);
-  withForm(formOf(elementType()), [&](auto form) {
-    const char *source = bytes->data();
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = readInt(form, source, i);
-  });
+  read(0, MutableArrayRef<int64_t>(values));
   return values;
 }
 
 void HostTensor::assignFloats(ArrayRef<double> values) {
   assert(static_cast<int64_t>(values.size()) == count && "one value per element");
-  char *target = data();
-  withForm(formOf(elementType()), [&](auto form) {
-    for (int64_t i = 0; i < count; ++i)
-      writeFloat(form, target, i, values[i]);
-  });
+  assign(0, values);
 }
 
 void HostTensor::assignInts(ArrayRef<int64_t> values) {
   assert(static_cast<int64_t>(values.size()) == count && "one value per element");
-  char *target = data();
-  withForm(formOf(elementType()), [&](auto form) {
-    for (int64_t i = 0; i < count; ++i)
-      writeInt(form, target, i, values[i]);
-  });
+  assign(0, values);
 }
 
 HostTensor HostTensor::reshaped(ArrayRef<int64_t> shape) const {

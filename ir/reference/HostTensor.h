@@ -58,6 +58,11 @@ public:
   std::vector<int64_t> toInts() const;
   void assignFloats(llvm::ArrayRef<double> values);
   void assignInts(llvm::ArrayRef<int64_t> values);
+  /// The same of elements [first, first + values.size()), so that long tensors need no copy of 8 bytes an element.
+  void read(int64_t first, llvm::MutableArrayRef<double> values) const;
+  void read(int64_t first, llvm::MutableArrayRef<int64_t> values) const;
+  void assign(int64_t first, llvm::ArrayRef<double> values);
+  void assign(int64_t first, llvm::ArrayRef<int64_t> values);
 
   /// Same elements, another shape with the same count.
   HostTensor reshaped(llvm::ArrayRef<int64_t> shape) const;
