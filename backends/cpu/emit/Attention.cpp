@@ -121,10 +121,9 @@ private:
     Value greatest, isNone, shift, total;
   };
   RowShares sharesOfRow(Value first, Value least);
-  // Where all keys are one block.
-  void formShares(const Rows &at, Value row);
-  void emitStrips(const Rows &at);
+  void formShares(const Rows &at, Value row); // where all keys are one block
   Rows stripOf(const Rows &at, Value line);
+  void takeStrips(const Rows &at, const Block &block);
   Value headOffset(const AttentionPlace &place, Value head, bool isOfKeys, Value size);
 
   AttentionOp op;
@@ -452,11 +451,8 @@ AttentionEmitter::Rows AttentionEmitter::stripOf(const Rows &at, Value line) {
   return strip;
 }
 
-/// The rows of a block where one block holds all keys.
-void AttentionEmitter::emitStrips(const Rows &at) {
-  turn(1, at.key, depthSize, index(keySize.constant()), at.turned);
-  Block block{index(0), index(keySize.constant()),
-              rightRows(2, at.value, index(keySize.constant()), widthSize, at.values)};
+/// What the rows take of a block of keys, strip by strip.
+void AttentionEmitter::takeStrips(const Rows &at, const Block &block) {
   k.fn.loop(index(0), at.count, stripRows, [&](Value line) {
     Rows strip = stripOf(at, line);
     auto formPanel = [&](Value column, int64_t wide) {
@@ -467,14 +463,18 @@ void AttentionEmitter::emitStrips(const Rows &at) {
     k.fn.loop(index(0), index(wholePanels), panel, [&](Value column) { formPanel(column, vectors); });
     if (scoreVectors % vectors)
       formPanel(index(wholePanels), scoreVectors % vectors);
-    k.fn.loop(index(0), strip.count, 1, [&](Value row) { formShares(strip, row); });
+    k.fn.loop(index(0), strip.count, 1,
+              [&](Value row) { isWhole ? formShares(strip, row) : updateSoftmax(strip, row); });
     forTiles(index(0), strip.count, [&](Value row, int64_t rows) { addValues(strip, block, row, rows); });
   });
 }
 
 void AttentionEmitter::emitRows(const Rows &at) {
-  if (isWhole)
-    return emitStrips(at);
+  if (isWhole) {
+    Value count = index(keySize.constant());
+    turn(1, at.key, depthSize, count, at.turned);
+    return takeStrips(at, {index(0), count, rightRows(2, at.value, count, widthSize, at.values)});
+  }
   if (resultPlace.isMoved && !isShort())
     k.fn.loop(index(0), at.count, 1,
               [&](Value row) { clearSums(at.y.from(*this, k.mul(row, at.y.pitch)), resultWidth); });
@@ -496,15 +496,7 @@ void AttentionEmitter::emitRows(const Rows &at) {
       Block block{key, count, rightRows(2, values, count, widthSize, at.values)};
       if (form.isTiled())
         return k.fn.loop(index(0), at.count, tileRows, [&](Value row) { takeStrip(at, block, row); });
-      k.fn.loop(index(0), at.count, stripRows, [&](Value line) {
-        Rows strip = stripOf(at, line);
-        k.fn.loop(index(0), index(keys), panel, [&](Value column) {
-          forTiles(index(0), strip.count,
-                   [&](Value row, int64_t rows) { formScores(strip, block, column, vectors, row, rows); });
-        });
-        k.fn.loop(index(0), strip.count, 1, [&](Value row) { updateSoftmax(strip, row); });
-        forTiles(index(0), strip.count, [&](Value row, int64_t rows) { addValues(strip, block, row, rows); });
-      });
+      takeStrips(at, block);
     });
   });
   k.fn.loop(index(0), at.count, 1, [&](Value row) { finishRow(at, row); });

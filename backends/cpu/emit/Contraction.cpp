@@ -148,7 +148,8 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
 }
 
 /// Panels that stream from beyond the second-level cache: each tile asks for its part of the next columns' panels,
-/// where both fit that cache beside the rows, else for what it needs 128 steps later.
+/// where both fit that cache beside the rows, else for what it needs 128 steps later. What one tile of rows reads once
+/// is asked for as memory brings it (MicroOperands::prefetchPanels).
 void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) {
   int64_t bytes = constantOr(dims.mul(steps, plan.columns), 0) * form.kPack * widthOf(form.b);
   if (!(plan.packed || (plan.copiesOnce && plan.hasStrips())) || bytes <= spec.target().l2Bytes)
