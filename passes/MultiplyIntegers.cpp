@@ -20,6 +20,7 @@
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
 #include "passes/ByteProducts.h"
+#include "passes/DeadOps.h"
 #include "passes/Devices.h"
 #include "passes/Float8Products.h"
 #include "passes/Passes.h"
@@ -65,7 +66,7 @@ static void makeSigned(Quantized &operand, Composer &b) {
   std::optional<HostTensor> codes = isUnsigned ? constantTensor(operand.codes) : std::nullopt;
   if (!codes || !operand.hasZeros())
     return;
-  setCodes(operand, lessHalf(*codes), b);
+  setCodes(operand, withOtherSign(*codes), b);
   for (double &zero : operand.zeros)
     zero -= 128;
 }
@@ -245,25 +246,33 @@ static Value convolved(ConvolutionOp op, const Quantized &input, Quantized filte
 
 //===- bytes ---------------------------------------------------------------------------------===//
 
-/// What is computed as i8 as ui8, from which readers take 128: vectors of CPUs multiply unsigned bytes by signed ones,
-/// and weights are signed. The bits of what readers compute stay.
-static void storeUnsigned(ConvertOp op) {
-  SmallVector<ConvertOp> readers;
-  for (Operation *user : op->getUsers())
-    if (auto reader = dyn_cast<ConvertOp>(user); reader && elementTypeOf(reader.getResult()).isInteger(32))
-      readers.push_back(reader);
-  if (readers.empty())
+/// What is rounded to i8 as ui8, with a zero point that is greater by 128: vectors of CPUs multiply unsigned bytes by
+/// signed ones, and weights are signed. The bits of what readers compute stay, but for NaN, whose code is open.
+static void storeUnsigned(ConvertOp op, Quantization bytes) {
+  auto isNumber = [](Operation *user) {
+    return isa<ConvertOp>(user) && elementTypeOf(user->getResult(0)).isInteger(32);
+  };
+  SmallVector<Operation *> users(op->getUsers());
+  if (llvm::none_of(users, isNumber))
     return;
   OpBuilder at(op->getBlock(), std::next(op->getIterator()));
   Composer b(op.getLoc(), at);
-  Type unsignedByte = b.getIntegerType(8, /*isSigned=*/false);
-  Value shifted = b.convert(op.getResult(), unsignedByte);
-  shifted = b.make<AddOp>(shifted, b.fill(128, shifted));
-  Value number = b.convert(shifted, b.getI32Type());
-  number = b.make<SubOp>(number, b.fill(128, number));
-  for (ConvertOp reader : readers) {
-    reader.getResult().replaceAllUsesWith(number);
-    reader.erase();
+  bytes.zero += 128;
+  Value codes = bytes.round(b, bytes.source(), b.getIntegerType(8, /*isSigned=*/false));
+  Value number = b.convert(codes, b.getI32Type());
+  auto less = [&](double zero) { return b.make<SubOp>(number, b.fill(zero, number)); };
+  Value rest = b.convert(b.make<AddOp>(codes, b.fill(128, codes)), b.getIntegerType(8));
+  for (Operation *user : users) {
+    if (!isNumber(user)) {
+      user->replaceUsesOfWith(op.getResult(), rest);
+      continue;
+    }
+    for (Operation *reader : SmallVector<Operation *>(user->getUsers())) {
+      auto centred = isa<SubOp>(reader) ? splitNumber<SubOp>(reader->getResult(0)) : std::nullopt;
+      if (centred && centred->first == user->getResult(0))
+        reader->getResult(0).replaceAllUsesWith(less(centred->second + 128));
+    }
+    user->getResult(0).replaceAllUsesWith(less(128));
   }
 }
 
@@ -304,13 +313,20 @@ static void dropBounds(ConvertOp op, const Quantization &bytes) {
   op.getOperandMutable().assign(bytes.zero == 0 ? bytes.rounded : bytes.shifted);
 }
 
-/// Rows of a table of bytes, taken as bytes and made numbers then.
-static void gatherBytes(GatherOp op) {
+/// Rows of a table of bytes, taken as bytes and made numbers then; unsigned ones, as what is rounded to bytes, where
+/// nothing else reads the table.
+static void gatherBytes(GatherOp op, bool areUnsigned) {
   OpBuilder at(op);
   std::optional<Quantized> table = Quantized::of(op.getOperand(), at);
   if (!table || !table->isUniform() || !matchPattern(table->codes, m_Constant()))
     return;
   Composer b(op.getLoc(), at);
+  bool isAlone = op.getOperand().hasOneUse() && table->codes.hasOneUse();
+  std::optional<HostTensor> codes = areUnsigned && isAlone ? constantTensor(table->codes) : std::nullopt;
+  if (codes && codes->elementType().isSignlessInteger()) {
+    setCodes(*table, withOtherSign(*codes), b);
+    table->zeros.front() += 128;
+  }
   auto rows = cast<GatherOp>(b.clone(*op));
   rows->setOperand(0, table->codes);
   rows.getResult().setType(op.getType().clone(elementTypeOf(table->codes)));
@@ -384,16 +400,20 @@ namespace {
 class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyIntegers> {
   void runOnOperation() override {
     TargetAttr target = targetOf(getOperation());
-    if (!hasDevices(getOperation()) && !(target && target.has("equal_byte_dots")))
+    bool areUnsigned = !hasDevices(getOperation()) && !(target && target.has("equal_byte_dots"));
+    if (areUnsigned)
       for (ConvertOp op : conversions())
-        if (elementTypeOf(op.getResult()).isSignlessInteger(8) && Quantization::of(op))
-          storeUnsigned(op);
+        if (std::optional<Quantization> bytes = Quantization::of(op))
+          if (elementTypeOf(op.getResult()).isSignlessInteger(8))
+            storeUnsigned(op, *bytes);
     SmallVector<GatherOp> gathers;
     getOperation().walk([&](GatherOp op) { gathers.push_back(op); });
-    llvm::for_each(gathers, gatherBytes);
+    for (GatherOp op : gathers)
+      gatherBytes(op, areUnsigned);
     for (ConvertOp op : conversions())
       if (std::optional<Quantization> bytes = Quantization::of(op))
         reuseCodes(op, *bytes);
+    eraseDeadOps(getOperation());
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
     if (hasDevices(getOperation())) {

@@ -200,8 +200,9 @@ std::optional<HostTensor> sinter::withoutZeros(const HostTensor &codes, ArrayRef
   return centred;
 }
 
-HostTensor sinter::lessHalf(const HostTensor &codes) {
-  HostTensor shifted(IntegerType::get(codes.elementType().getContext(), 8), codes.shape());
+HostTensor sinter::withOtherSign(const HostTensor &codes) {
+  auto sign = codes.elementType().isUnsignedInteger() ? IntegerType::Signless : IntegerType::Unsigned;
+  HostTensor shifted(IntegerType::get(codes.elementType().getContext(), 8, sign), codes.shape());
   std::transform(codes.data(), codes.data() + codes.numBytes(), shifted.data(),
                  [](char code) { return static_cast<char>(code ^ char(0x80)); });
   return shifted;
@@ -219,17 +220,6 @@ double Quantized::most() const {
 }
 
 //===- bytes of numbers ----------------------------------------------------------------------===//
-
-/// The side of `value` that is no number, and the number of the other side, where `value` is an `Op`.
-template <typename Op> static std::optional<std::pair<Value, double>> splitNumber(Value value) {
-  auto op = value.getDefiningOp<Op>();
-  if (!op)
-    return std::nullopt;
-  std::optional<NumbersAlong> number = numbersAlong(op.getRhs());
-  if (!number || number->axis >= 0)
-    return std::nullopt;
-  return std::pair(op.getLhs(), number->numbers.front());
-}
 
 std::optional<Quantization> Quantization::of(ConvertOp op) {
   Type element = elementTypeOf(op.getResult());

@@ -23,12 +23,23 @@ struct NumbersAlong {
 /// What `value` repeats: a constant that is perhaps converted, reshaped and broadcast. Nothing for anything else.
 std::optional<NumbersAlong> numbersAlong(mlir::Value value);
 
+/// The left side of `value` and the number of its right side, where it is an `Op` whose right side repeats one.
+template <typename Op> std::optional<std::pair<mlir::Value, double>> splitNumber(mlir::Value value) {
+  auto op = value.getDefiningOp<Op>();
+  if (!op)
+    return std::nullopt;
+  std::optional<NumbersAlong> number = numbersAlong(op.getRhs());
+  if (!number || number->axis >= 0)
+    return std::nullopt;
+  return std::pair(op.getLhs(), number->numbers.front());
+}
+
 /// Bytes less their zeros, of which there is one, or one for each place along `axis`, as i8. Nothing where a difference
 /// is no such number.
 std::optional<HostTensor> withoutZeros(const HostTensor &codes, llvm::ArrayRef<int64_t> zeros, int64_t axis);
 
-/// Unsigned bytes less 128, as i8.
-HostTensor lessHalf(const HostTensor &codes);
+/// Unsigned bytes less 128, as i8; signed ones plus 128, as ui8.
+HostTensor withOtherSign(const HostTensor &codes);
 
 /// An f32 tensor of (code - zero) * scale.
 struct Quantized {

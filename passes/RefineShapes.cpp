@@ -5,9 +5,9 @@
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
+#include "passes/DeadOps.h"
 #include "passes/Passes.h"
 
-#include "mlir/IR/Iterators.h"
 #include <map>
 
 using namespace mlir;
@@ -221,16 +221,9 @@ class RefineShapes : public sinter::impl::RefineShapesBase<RefineShapes> {
     // A size that became known in a loop's argument may make others known; few rounds settle it.
     constexpr int maxRounds = 8;
     for (int round = 0; round < maxRounds && Refiner(function).run(); ++round)
-      eraseDead(function);
+      eraseDeadOps(function);
     SmallVector<Type> results(function.front().getTerminator()->getOperandTypes());
     function.setType(FunctionType::get(&getContext(), function.front().getArgumentTypes(), results));
-  }
-
-  static void eraseDead(func::FuncOp function) {
-    function->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-      if (isOpTriviallyDead(op))
-        op->erase();
-    });
   }
 };
 

@@ -221,8 +221,8 @@ static void centreConstant(OpImport &n, Value a, Value &b, Value &zero, int64_t 
     b = constant(*centred);
     zero = {};
   } else if (keepsZeros && isUnsigned && !isZero(zero) && n.elem(a).isUnsignedInteger()) {
-    b = constant(lessHalf(*codes));
-    zero = constant(lessHalf(*zeros));
+    b = constant(withOtherSign(*codes));
+    zero = constant(withOtherSign(*zeros));
   }
 }
 

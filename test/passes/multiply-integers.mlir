@@ -114,25 +114,66 @@ func.func @moves_bytes(%x: tensor<4x2xui8>) -> tensor<2x4xui8> {
   return %11 : tensor<2x4xui8>
 }
 
-// What stands in signed bytes is stored unsigned, and its readers take 128; with a zero point the codes lie as far apart.
+// What is rounded to signed bytes is rounded to unsigned ones whose zero point is greater by 128, which readers of
+// numbers take off with the zero point that they know; who reads the bytes themselves gets signed ones.
 
 // CHECK-LABEL: @stores_unsigned_bytes
-// CHECK: %[[Q:.*]] = sinter.convert {{.*}} -> tensor<4xi8>
-// CHECK: %[[U:.*]] = sinter.convert %[[Q]] {{.*}} -> tensor<4xui8>
-// CHECK: %[[S:.*]] = sinter.add %[[U]]
-// CHECK: %[[I:.*]] = sinter.convert %[[S]] {{.*}} -> tensor<4xi32>
-// CHECK: sinter.sub %[[I]]
-func.func @stores_unsigned_bytes(%x: tensor<4xf32>) -> tensor<4xi32> {
+// CHECK-DAG: %[[H:.*]] = sinter.constant dense<1.280000e+02> : tensor<f32>
+// CHECK-DAG: %[[T:.*]] = sinter.constant dense<128> : tensor<ui8>
+// CHECK-DAG: %[[N:.*]] = sinter.constant dense<128> : tensor<i32>
+// CHECK-DAG: %[[Z:.*]] = sinter.constant dense<123> : tensor<i32>
+// CHECK: %[[R:.*]] = sinter.round
+// CHECK: %[[HS:.*]] = sinter.broadcast %[[H]]
+// CHECK: %[[A:.*]] = sinter.add %[[R]], %[[HS]]
+// CHECK: %[[U:.*]] = sinter.convert %[[A]] {{.*}} -> tensor<4xui8>
+// CHECK-DAG: %[[I:.*]] = sinter.convert %[[U]] {{.*}} -> tensor<4xi32>
+// CHECK-DAG: %[[TS:.*]] = sinter.broadcast %[[T]]
+// CHECK-DAG: %[[NS:.*]] = sinter.broadcast %[[N]]
+// CHECK-DAG: %[[ZS:.*]] = sinter.broadcast %[[Z]]
+// CHECK-DAG: %[[B:.*]] = sinter.add %[[U]], %[[TS]]
+// CHECK-DAG: %[[S:.*]] = sinter.convert %[[B]] {{.*}} -> tensor<4xi8>
+// CHECK-DAG: %[[X:.*]] = sinter.sub %[[I]], %[[NS]]
+// CHECK-DAG: %[[Y:.*]] = sinter.sub %[[I]], %[[ZS]]
+// CHECK: return %[[X]], %[[Y]], %[[S]]
+func.func @stores_unsigned_bytes(%x: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi8>) {
   %scale = sinter.constant dense<0.3> : tensor<4xf32>
   %low = sinter.constant dense<-128.0> : tensor<4xf32>
   %high = sinter.constant dense<127.0> : tensor<4xf32>
+  %zero = sinter.constant dense<-5> : tensor<4xi32>
   %0 = sinter.div %x, %scale : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = sinter.round %0 : (tensor<4xf32>) -> tensor<4xf32>
   %2 = sinter.max %1, %low : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %3 = sinter.min %2, %high : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %4 = sinter.convert %3 {element_type = i8} : (tensor<4xf32>) -> tensor<4xi8>
   %5 = sinter.convert %4 {element_type = i32} : (tensor<4xi8>) -> tensor<4xi32>
-  return %5 : tensor<4xi32>
+  %6 = sinter.sub %5, %zero : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  return %5, %6, %4 : tensor<4xi32>, tensor<4xi32>, tensor<4xi8>
+}
+
+// A table of signed bytes that its rows alone read is unsigned too: rows that are rounded as they were are the bytes.
+
+// CHECK-LABEL: @takes_rows_of_unsigned_bytes
+// CHECK: %[[W:.*]] = sinter.constant dense<{{\[\[}}126, 131], [132, 128], [0, 255]]> : tensor<3x2xui8>
+// CHECK: %[[G:.*]] = sinter.gather %[[W]], %arg0 {{.*}} -> tensor<4x2xui8>
+// CHECK-NOT: sinter.round
+// CHECK: sinter.convert %[[G]]
+func.func @takes_rows_of_unsigned_bytes(%rows: tensor<4xi64>) -> tensor<4x2xi32> {
+  %w = sinter.constant dense<[[-2, 3], [4, 0], [-128, 127]]> : tensor<3x2xi8>
+  %s = sinter.constant dense<0.5> : tensor<3x2xf32>
+  %scale = sinter.constant dense<0.5> : tensor<4x2xf32>
+  %low = sinter.constant dense<-128.0> : tensor<4x2xf32>
+  %high = sinter.constant dense<127.0> : tensor<4x2xf32>
+  %0 = sinter.convert %w {element_type = i32} : (tensor<3x2xi8>) -> tensor<3x2xi32>
+  %1 = sinter.convert %0 {element_type = f32} : (tensor<3x2xi32>) -> tensor<3x2xf32>
+  %2 = sinter.mul %1, %s : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %3 = sinter.gather %2, %rows {axis = 0 : i64} : (tensor<3x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  %4 = sinter.div %3, %scale : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %5 = sinter.round %4 : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  %6 = sinter.max %5, %low : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %7 = sinter.min %6, %high : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %8 = sinter.convert %7 {element_type = i8} : (tensor<4x2xf32>) -> tensor<4x2xi8>
+  %9 = sinter.convert %8 {element_type = i32} : (tensor<4x2xi8>) -> tensor<4x2xi32>
+  return %9 : tensor<4x2xi32>
 }
 
 // Weights alone are bytes: x (b s) = (x b) s, where the kernel of the product makes floats of b.
