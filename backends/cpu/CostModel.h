@@ -69,6 +69,16 @@ struct CostModel {
   int64_t attentionKeyBytes = 768; // of a row of shares in the backward part
   int64_t attentionHeads = 8;      // so many heads of keys are enough chunks for the backward part
 
+  // Products of bytes without an instruction for fours of them: the time of a word, where one of pairs of bytes that
+  // lie as they do in the constant takes 1 (Zen 3 with AVX2).
+  struct PairTimes {
+    double joined = .83, joinedInOrder = .88; // two words are added in 16 bits
+    double asTheyLie = 1, inOrder = 1.05;
+    double shorts = 1.25; // pairs of i16, which hold whatever bytes there are
+    double extra = 1.6;   // a word that stands behind a panel
+    double extras = .5;   // the loop over these
+  } pairTimes;
+
   // Limits that decide between two ways.
   double winogradInputMacs = 260;   // for a tile and an input channel, the transform takes as long as so many
   double winogradOutputMacs = 240;  // multiply-adds; for an output channel

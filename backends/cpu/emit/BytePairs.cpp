@@ -53,15 +53,14 @@ static std::optional<BytePairs> pairsOfConstant(KernelSpec &spec, Operation *op,
   ArrayRef<int8_t> bytes(reinterpret_cast<const int8_t *>(tensor->data()), static_cast<size_t>(tensor->numBytes()));
   if (isUnsigned && llvm::any_of(bytes, [](int8_t byte) { return byte < 0; }))
     return std::nullopt;
-  // Ways to lay panels out, and the time of a word (Zen 3, pairs of bytes as they lie are 1). Pairs of i16 are what
-  // remains; extra words are not joined, and a loop of their own.
   struct Way {
     int64_t joined;
     bool inOrder;
-    double time;
+    double time; // of a word
   };
-  constexpr Way ways[] = {{2, false, .83}, {2, true, .88}, {1, false, 1}, {1, true, 1.05}};
-  constexpr double ofShorts = 1.25, ofExtra = 1.6, ofExtras = .5;
+  const CostModel::PairTimes &times = spec.costs().pairTimes;
+  const Way ways[] = {
+      {2, false, times.joined}, {2, true, times.joinedInOrder}, {1, false, times.asTheyLie}, {1, true, times.inOrder}};
   constexpr int64_t word = 4;
   int64_t group = groupOf(op, constant);
   std::optional<BytePairs> best;
@@ -71,13 +70,13 @@ static std::optional<BytePairs> pairsOfConstant(KernelSpec &spec, Operation *op,
       continue;
     Panels panels = panelsOfOp(spec, op, constant, {way.joined, group, way.inOrder, 0});
     auto words = static_cast<double>(panels.words());
-    double left = std::min(least, ofShorts * words) - way.time * words;
+    double left = std::min(least, times.shorts * words) - way.time * words;
     if (left <= 0)
-      break;
-    auto most = static_cast<int64_t>(std::max((left - ofExtras) / ofExtra, 0.0));
+      continue;
+    auto most = static_cast<int64_t>(std::max((left - times.extras) / times.extra, 0.0));
     if (std::optional<int64_t> extras = panels.countExtras(tensor->data(), most)) {
       best = BytePairs{way.joined, way.inOrder || *extras ? group : 0, way.inOrder, *extras};
-      least = way.time * words + (*extras ? ofExtras + ofExtra * static_cast<double>(*extras) : 0);
+      least = way.time * words + (*extras ? times.extras + times.extra * static_cast<double>(*extras) : 0);
     }
   }
   return best;
