@@ -3,8 +3,8 @@
 
 #include "compiler/onnx/ExternalFiles.h"
 #include "compiler/onnx/Limits.h"
+#include "compiler/onnx/Outline.h"
 #include "google/protobuf/io/coded_stream.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace llvm;
 
@@ -22,24 +23,43 @@ static Error failAt(StringRef path, const Twine &message) {
   return createStringError(inconvertibleErrorCode(), "%s", (path + ": " + message).str().c_str());
 }
 
-Expected<std::string> readRegularFile(StringRef path, uint64_t maxBytes) {
+namespace {
+/// A regular file that is open, and its size.
+struct RegularFile {
+  int fd;
+  uint64_t size;
+  RegularFile(int fd, uint64_t size) : fd(fd), size(size) {}
+  RegularFile(RegularFile &&other) noexcept : fd(std::exchange(other.fd, -1)), size(other.size) {}
+  RegularFile &operator=(RegularFile &&) = delete;
+  ~RegularFile() {
+    if (fd >= 0)
+      close(fd);
+  }
+};
+} // namespace
+
+static Expected<RegularFile> openRegularFile(StringRef path, uint64_t maxBytes) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang
   int fd = open(path.str().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return failAt(path, "cannot be opened: " + std::string(std::strerror(errno)));
-  llvm::scope_exit closeFile([&] { close(fd); });
+  RegularFile file(fd, 0);
   struct stat info;
   if (fstat(fd, &info) != 0)
     return failAt(path, "cannot be read: " + std::string(std::strerror(errno)));
   if (!S_ISREG(info.st_mode))
     return failAt(path, S_ISDIR(info.st_mode) ? "requires a regular file, found a directory"
                                               : "requires a regular file, found a device, pipe or socket");
-  if (uint64_t(info.st_size) > maxBytes)
-    return failAt(path, formatv("requires a file of at most {0} bytes, found {1}", maxBytes, info.st_size));
-  std::string text(size_t(info.st_size), '\0');
-  size_t done = 0;
-  while (done < text.size()) {
-    ssize_t got = read(fd, text.data() + done, text.size() - done);
+  file.size = uint64_t(info.st_size);
+  if (file.size > maxBytes)
+    return failAt(path, formatv("requires a file of at most {0} bytes, found {1}", maxBytes, file.size));
+  return file;
+}
+
+static Expected<std::string> readAll(StringRef path, const RegularFile &file) {
+  std::string text(size_t(file.size), '\0');
+  for (size_t done = 0; done < text.size();) {
+    ssize_t got = pread(file.fd, text.data() + done, text.size() - done, off_t(done));
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)
@@ -51,16 +71,47 @@ Expected<std::string> readRegularFile(StringRef path, uint64_t maxBytes) {
   return text;
 }
 
-/// A file without what it means.
-static Error parse(StringRef path, onnxfile::Model &model) {
-  Expected<std::string> text = readRegularFile(path, kMaxModelBytes);
-  if (!text)
-    return text.takeError();
-  if (text->empty())
+Expected<std::string> readRegularFile(StringRef path, uint64_t maxBytes) {
+  Expected<RegularFile> file = openRegularFile(path, maxBytes);
+  if (!file)
+    return file.takeError();
+  return readAll(path, *file);
+}
+
+namespace {
+/// Of raw data of large tensors.
+enum class Wanted { outside, inside, nothing };
+} // namespace
+
+/// A file without what it means; with `outside`, blocks of raw data that it points into.
+static Error parse(StringRef path, Wanted wanted, onnxfile::Model &model,
+                   std::vector<std::shared_ptr<FileBytes>> &outside) {
+  Expected<RegularFile> file = openRegularFile(path, kMaxModelBytes);
+  if (!file)
+    return file.takeError();
+  if (file->size == 0)
     return failAt(path, "requires an ONNX model, found an empty file");
-  if (Error error = checkFootprint(*text))
-    return failAt(path, toString(std::move(error)));
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(text->data()), int(text->size()));
+  std::string text;
+  bool hasOutline = false;
+  if (wanted != Wanted::inside) {
+    Expected<std::optional<Outline>> outline = outlineOf(file->fd, file->size, wanted == Wanted::outside);
+    if (!outline)
+      return failAt(path, toString(outline.takeError()));
+    if (*outline) {
+      hasOutline = true;
+      text = std::move((*outline)->text);
+      outside = std::move((*outline)->outside);
+    }
+  }
+  if (!hasOutline) { // or the file is no model: the parser says so
+    Expected<std::string> all = readAll(path, *file);
+    if (!all)
+      return all.takeError();
+    text = std::move(*all);
+    if (Error error = checkFootprint(text))
+      return failAt(path, toString(std::move(error)));
+  }
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(text.data()), int(text.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return failAt(path, "requires an ONNX model, found something else or a truncated one");
@@ -93,7 +144,8 @@ template <typename Nodes> static void addLocationsOf(const Nodes &nodes, StringS
 
 std::vector<std::string> externalFilesOf(StringRef path) {
   onnxfile::Model model;
-  if (Error error = parse(path, model)) {
+  std::vector<std::shared_ptr<FileBytes>> none;
+  if (Error error = parse(path, Wanted::nothing, model, none)) {
     consumeError(std::move(error));
     return {};
   }
@@ -112,10 +164,11 @@ std::vector<std::string> externalFilesOf(StringRef path) {
   return files;
 }
 
-Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path) {
+Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path, RawData where) {
   auto file = std::make_unique<OnnxFile>();
   file->path = path.str();
-  if (Error error = parse(path, file->model))
+  std::vector<std::shared_ptr<FileBytes>> outside;
+  if (Error error = parse(path, where == RawData::inside ? Wanted::inside : Wanted::outside, file->model, outside))
     return error;
   if (!file->model.has_graph() || !file->model.has_ir_version())
     return failAt(path, Twine("requires an ONNX model, found a file without ") +
@@ -126,7 +179,7 @@ Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path) {
     return failAt(path, toString(std::move(error)));
 
   StringRef folder = sys::path::parent_path(path);
-  file->external = std::make_unique<ExternalFiles>(folder.empty() ? "." : folder.str());
+  file->external = std::make_unique<ExternalFiles>(folder.empty() ? "." : folder.str(), std::move(outside));
   return file;
 }
 

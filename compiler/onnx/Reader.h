@@ -16,14 +16,15 @@ struct OnnxFile {
   std::unique_ptr<ExternalFiles> external;
 };
 
+/// Where raw data of large tensors stand: beside the message, so that they are not copied, or in it, so that it can be
+/// written again.
+enum class RawData { outside, inside };
+
 /// Reads and checks the model at `path`. The error is one line that names the file and, where there is one, the node.
-llvm::Expected<std::unique_ptr<OnnxFile>> readOnnxFile(llvm::StringRef path);
+llvm::Expected<std::unique_ptr<OnnxFile>> readOnnxFile(llvm::StringRef path, RawData where = RawData::outside);
 
 /// Reads a regular file of at most `maxBytes` bytes; the error names the path and says what was found instead.
 llvm::Expected<std::string> readRegularFile(llvm::StringRef path, uint64_t maxBytes);
-
-/// Fails where the serialized model would take too much memory for its size.
-llvm::Error checkFootprint(llvm::StringRef text);
 
 /// Puts the nodes of graphs, of the graphs within them and of functions in an order in which each comes after what it
 /// reads, as near to the file's as that allows. The error names the nodes of a cycle.

@@ -271,6 +271,13 @@ static Error decodeTyped(const onnxfile::Tensor &proto, TensorData &out, int64_t
   }
 }
 
+static ArrayRef<char> rawData(const onnxfile::Tensor &proto, const ExternalFiles *files) {
+  if (files && proto.has_outside())
+    if (std::optional<ArrayRef<char>> data = files->outsideData(proto.outside()))
+      return *data;
+  return ArrayRef<char>(proto.raw_data().data(), proto.raw_data().size());
+}
+
 Expected<TensorData> decodeTensor(const onnxfile::Tensor &proto, ExternalFiles *files) {
   TensorData out;
   out.type = proto.data_type();
@@ -300,10 +307,10 @@ Expected<TensorData> decodeTensor(const onnxfile::Tensor &proto, ExternalFiles *
     if (!data)
       return data.takeError();
     out.bytes = *data;
-  } else if (proto.has_raw_data() && (!proto.raw_data().empty() || bytes == 0)) {
-    if (proto.raw_data().size() != bytes)
-      return fail("requires {0} bytes of raw data, found {1}", bytes, proto.raw_data().size());
-    out.bytes = ArrayRef<char>(proto.raw_data().data(), bytes);
+  } else if (ArrayRef<char> raw = rawData(proto, files); !raw.empty() || (proto.has_raw_data() && bytes == 0)) {
+    if (raw.size() != bytes)
+      return fail("requires {0} bytes of raw data, found {1}", bytes, raw.size());
+    out.bytes = raw;
   } else {
     // the size is right only after decodeTyped has compared it with the field
     out.bytes = ArrayRef<char>(static_cast<const char *>(nullptr), bytes);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -44,7 +45,9 @@ struct TensorData {
 /// A folder whose files may be named as external data, and what was read of them already.
 class ExternalFiles {
 public:
-  explicit ExternalFiles(std::string folder) : folder(std::move(folder)) {}
+  /// `outside` are raw data of the model's own file that stand beside its message.
+  explicit ExternalFiles(std::string folder, std::vector<std::shared_ptr<FileBytes>> outside = {})
+      : folder(std::move(folder)), outside(std::move(outside)) {}
   ExternalFiles(const ExternalFiles &) = delete;
   ExternalFiles &operator=(const ExternalFiles &) = delete;
 
@@ -52,12 +55,20 @@ public:
   /// absolute paths, `..`, symbolic links that leave the folder, anything but a regular file, and one that is shorter.
   llvm::Expected<llvm::ArrayRef<char>> read(llvm::StringRef location, uint64_t offset, uint64_t size);
 
+  /// Raw data with this number, which counts from 1; nothing where there are none.
+  std::optional<llvm::ArrayRef<char>> outsideData(uint64_t number) const {
+    if (number == 0 || number > outside.size())
+      return std::nullopt;
+    return outside[number - 1]->all();
+  }
+
   /// From here on `read` maps what is large and lies at a multiple of 16 bytes: who makes such a file shorter ends this
   /// process.
   void mapLarge() { isMapping = true; }
 
 private:
   std::string folder;
+  std::vector<std::shared_ptr<FileBytes>> outside;
   bool isMapping = false;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::shared_ptr<FileBytes>> pieces;
 };

@@ -12,7 +12,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 LEAST = 85.0
 # Each reader with its helpers. What writes, prints or runs is not among them, but where it lies in the same file.
 READERS = {
-    "ONNX files": ["compiler/onnx/" + name + ".cpp" for name in ("Check", "Footprint", "Order", "Reader", "Schemas", "TensorData")],
+    "ONNX files": ["compiler/onnx/" + name + ".cpp" for name in ("Check", "Order", "Outline", "Reader", "Schemas", "TensorData")],
     "ONNX operators": ["compiler/onnx/*.cpp"],
     "graph files (.sinter)": ["ir/file/" + name + ".cpp" for name in ("Elements", "FileBytes", "Names", "Reader", "Validate")],
     "safetensors": ["runtime/safetensors.c"],

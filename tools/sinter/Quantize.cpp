@@ -284,7 +284,7 @@ static Exit quantize(const QuantizeFlags &flags) {
 
   ScratchFolder scratch;
   std::string before = asOnnx(flags, scratch), after = suffix == ".onnx" ? flags.output : scratch.file("bytes.onnx");
-  std::unique_ptr<onnx::OnnxFile> file = orStop(onnx::readOnnxFile(before));
+  std::unique_ptr<onnx::OnnxFile> file = orStop(onnx::readOnnxFile(before, onnx::RawData::inside));
   onnx::QuantizePlan plan = orStop(onnx::planQuantization(*file, options));
   std::map<std::string, onnx::Range> ranges;
   if (!plan.activations.empty())

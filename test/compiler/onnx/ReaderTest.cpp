@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Reader.h"
 
+#include "compiler/onnx/ExternalFiles.h"
 #include "compiler/onnx/Limits.h"
+#include "compiler/onnx/Outline.h"
 #include "test/runtime/Files.h"
 #include "gtest/gtest.h"
 #include <cstring>
+#include <fcntl.h>
 #include <random>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace sinter::onnx;
 namespace onnxfile = sinter::onnxfile;
@@ -308,15 +312,20 @@ TEST(Check, chain_of_calls_that_are_known_one_by_one) {
               "requires at most 48 function calls within one another (kMaxDepth), found more at function 'f47'");
 }
 
+/// A field that holds text, as it is serialized.
+std::string fieldOf(char key, const std::string &content) {
+  std::string length;
+  for (size_t left = content.size(); left || length.empty(); left >>= 7)
+    length += static_cast<char>((left & 127) | (left > 127 ? 128 : 0));
+  return key + length + content;
+}
+
 /// A model with many messages of two bytes in its graph.
 std::string modelOfEmptyMessages(char key, size_t count) {
   std::string fields;
   for (size_t k = 0; k < count; ++k)
     fields += {key, 0};
-  std::string length;
-  for (size_t left = fields.size(); left || length.empty(); left >>= 7)
-    length += static_cast<char>((left & 127) | (left > 127 ? 128 : 0));
-  return reluModel().SerializeAsString() + "\x3a" + length + fields;
+  return reluModel().SerializeAsString() + fieldOf('\x3a', fields);
 }
 
 TEST(Reader, messages_that_take_more_memory_than_their_file) {
@@ -343,6 +352,91 @@ TEST(Reader, lengths_beyond_the_file_are_no_memory) {
       std::memcpy(bytes.data() + at, &drawn, 4);
     }
     ASSERT_EQ(llvm::toString(checkFootprint(bytes)), "") << "file " << k;
+  }
+}
+
+/// A tensor of u8, twice in a model: of its graph, and of a constant in a branch.
+onnxfile::Model modelOfBytes(const std::string &data) {
+  onnxfile::Model model = reluModel();
+  onnxfile::Tensor *tensor = model.mutable_graph()->add_initializer();
+  tensor->set_name("bytes");
+  tensor->set_data_type(onnxfile::UINT8);
+  tensor->add_dims(int64_t(data.size()));
+  tensor->set_raw_data(data);
+  onnxfile::Node *node = model.mutable_graph()->add_node();
+  node->set_op_type("If");
+  node->add_input("c");
+  onnxfile::Attribute *branch = node->add_attribute();
+  branch->set_name("then_branch");
+  onnxfile::Attribute *value = branch->mutable_g()->add_node()->add_attribute();
+  *value->mutable_t() = *tensor;
+  return model;
+}
+
+/// A serialized model as a reader sees it: parsed, with what stands beside it.
+struct Outlined {
+  onnxfile::Model model;
+  ExternalFiles files;
+
+  static Outline read(const std::string &text) {
+    Folder folder;
+    int file = open(folder.write("m.onnx", text).c_str(), O_RDONLY);
+    llvm::Expected<std::optional<Outline>> outline = outlineOf(file, text.size(), /*readsData=*/true);
+    close(file);
+    EXPECT_TRUE(bool(outline)) << llvm::toString(outline.takeError());
+    EXPECT_TRUE(outline->has_value());
+    return std::move(**outline);
+  }
+  explicit Outlined(const std::string &text) : Outlined(read(text)) {}
+  explicit Outlined(Outline outline) : files(".", std::move(outline.outside)) {
+    EXPECT_TRUE(model.ParseFromString(outline.text));
+  }
+  std::string decode(const onnxfile::Tensor &tensor) {
+    auto data = decodeTensor(tensor, &files);
+    EXPECT_TRUE(bool(data)) << llvm::toString(data.takeError());
+    return {data->bytes.begin(), data->bytes.end()};
+  }
+};
+
+TEST(Outline, keeps_large_raw_data_aside) {
+  for (size_t size : {1, 100, 16383, 16384, 100000, 3000000}) {
+    std::string data(size, '\0');
+    for (size_t k = 0; k < size; ++k)
+      data[k] = static_cast<char>(k * 7 + k / 251);
+    Outlined read(modelOfBytes(data).SerializeAsString());
+    const onnxfile::Graph &graph = read.model.graph();
+    for (const onnxfile::Tensor *tensor :
+         {&graph.initializer(1), &graph.node(1).attribute(0).g().node(0).attribute(0).t()}) {
+      EXPECT_EQ(tensor->raw_data().empty(), size >= 16384) << size;
+      EXPECT_TRUE(read.decode(*tensor) == data) << size;
+    }
+  }
+}
+
+TEST(Outline, the_last_of_a_field_counts_and_numbers_of_a_file_do_not) {
+  std::string large(20000, 'a'), small(20, 'b'), larger(30000, 'c');
+  for (auto [first, last] : {std::pair(large, small), std::pair(small, large), std::pair(large, larger)}) {
+    // A serialized message behind another is the same message, whose later fields replace those before.
+    onnxfile::Tensor before, tensor;
+    before.set_raw_data(first);
+    before.set_outside(1);
+    tensor.set_data_type(onnxfile::UINT8);
+    tensor.add_dims(int64_t(last.size()));
+    tensor.set_raw_data(last);
+    tensor.set_outside(2);
+    std::string text = fieldOf('\x2a', before.SerializeAsString() + tensor.SerializeAsString());
+    Outlined read(reluModel().SerializeAsString() + fieldOf('\x3a', text));
+    EXPECT_TRUE(read.decode(read.model.graph().initializer(1)) == last);
+  }
+}
+
+TEST(Outline, files_that_end_early_are_no_models) {
+  Folder folder;
+  std::string whole = modelOfBytes(std::string(50000, 'q')).SerializeAsString();
+  for (size_t size : {size_t(1), size_t(60), whole.size() / 2, whole.size() - 60000, whole.size() - 1}) {
+    std::string path = folder.write("m.onnx", whole.substr(0, size));
+    EXPECT_EQ(readError(path), path + ": requires an ONNX model, found something else or a truncated one") << size;
+    EXPECT_TRUE(externalFilesOf(path).empty());
   }
 }
 
