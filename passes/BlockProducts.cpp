@@ -9,6 +9,7 @@
 #include "ir/Shape.h"
 #include "ir/Storage.h"
 #include "ir/reference/Evaluator.h"
+#include "passes/Quantized.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -86,7 +87,8 @@ static std::optional<Dequantized> dequantized(DotGeneralOp dot) {
     return std::nullopt;
   found.scales = product.getRhs();
   found.codes = number;
-  if (auto difference = number.getOperand().getDefiningOp<SubOp>()) {
+  auto difference = number.getOperand().getDefiningOp<SubOp>();
+  if (difference && elementTypeOf(difference).isSignlessInteger(32)) {
     found.zeros = difference.getRhs();
     found.codes = difference.getLhs().getDefiningOp<ConvertOp>();
   } else if (auto inner = number.getOperand().getDefiningOp<ConvertOp>()) {
@@ -94,6 +96,9 @@ static std::optional<Dequantized> dequantized(DotGeneralOp dot) {
   }
   if (!found.codes || !isPacked(elementTypeOf(found.codes.getOperand())) ||
       !matchPattern(found.codes.getOperand(), m_Constant()))
+    return std::nullopt;
+  Type integer = elementTypeOf(found.codes);
+  if (found.codes != number && !holdsAll(integer, elementTypeOf(found.codes.getOperand())))
     return std::nullopt;
   found.k = tensorTypeOf(weights).getDimSize(found.sumAxis);
   found.n = tensorTypeOf(weights).getDimSize(1 - found.sumAxis);
@@ -152,7 +157,7 @@ static Value blockProduct(DotGeneralOp dot, Dequantized found, Evaluator &evalua
   std::vector<int32_t> centres(1, 0);
   if (found.zeros) {
     std::optional<HostTensor> zeros = constantOf(found.zeros, evaluator);
-    if (!zeros || !zeros->elementType().isInteger(32))
+    if (!zeros || !zeros->elementType().isSignlessInteger(32))
       return {};
     centres = columnsOf<int32_t>(*zeros, found.sumAxis);
     block = blockOf(ArrayRef(centres), k, block);

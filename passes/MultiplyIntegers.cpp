@@ -250,7 +250,7 @@ static Value convolved(ConvolutionOp op, const Quantized &input, Quantized filte
 /// signed ones, and weights are signed. The bits of what readers compute stay, but for NaN, whose code is open.
 static void storeUnsigned(ConvertOp op, Quantization bytes) {
   auto isNumber = [](Operation *user) {
-    return isa<ConvertOp>(user) && elementTypeOf(user->getResult(0)).isInteger(32);
+    return isa<ConvertOp>(user) && elementTypeOf(user->getResult(0)).isSignlessInteger(32);
   };
   SmallVector<Operation *> users(op->getUsers());
   if (llvm::none_of(users, isNumber))
@@ -269,7 +269,8 @@ static void storeUnsigned(ConvertOp op, Quantization bytes) {
     }
     for (Operation *reader : SmallVector<Operation *>(user->getUsers())) {
       auto centred = isa<SubOp>(reader) ? splitNumber<SubOp>(reader->getResult(0)) : std::nullopt;
-      if (centred && centred->first == user->getResult(0))
+      constexpr double mostZero = 1 << 20; // the sum with 128 does not wrap
+      if (centred && centred->first == user->getResult(0) && std::abs(centred->second) <= mostZero)
         reader->getResult(0).replaceAllUsesWith(less(centred->second + 128));
     }
     user->getResult(0).replaceAllUsesWith(less(128));
@@ -385,7 +386,8 @@ static Value timesFactors(Value value, double factor, Composer &b, int depth = k
 static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<Operation *> &open) {
   auto inverse = static_cast<float>(1 / bytes.scale);
   Operation *source = bytes.source().getDefiningOp();
-  if (!areNormal({bytes.scale, inverse}) || !source || !open.contains(source))
+  bool isPositive = inverse > 0; // the greatest of numbers would be the least
+  if (!isPositive || !areNormal({bytes.scale, inverse}) || !source || !open.contains(source))
     return;
   OpBuilder at(bytes.division);
   Composer b(bytes.division.getLoc(), at);

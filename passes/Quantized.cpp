@@ -77,6 +77,18 @@ static bool agrees(const NumbersAlong &along, int64_t &axis) {
   return axis == along.axis;
 }
 
+bool sinter::holdsAll(Type wide, Type narrow) {
+  auto to = dyn_cast<IntegerType>(wide), from = dyn_cast<IntegerType>(narrow);
+  if (!to || !from)
+    return false;
+  if (from.isUnsigned())
+    return to.getWidth() > from.getWidth() || (to.isUnsigned() && to.getWidth() == from.getWidth());
+  return !to.isUnsigned() && to.getWidth() >= from.getWidth();
+}
+
+/// Differences of a byte and zeros up to here are exact in i32 and in f32.
+static constexpr double kMostZero = 1 << 20;
+
 /// (code - zeros) * scales where the value is written so.
 static std::optional<Quantized> written(Value value) {
   auto product = value.getDefiningOp<MulOp>();
@@ -91,7 +103,8 @@ static std::optional<Quantized> written(Value value) {
   Value integer = number.getOperand();
   while (auto difference = integer.getDefiningOp<SubOp>()) {
     std::optional<NumbersAlong> zeros = numbersAlong(difference.getRhs());
-    if (!zeros || !elementTypeOf(integer).isInteger(32) || !agrees(*zeros, result.axis))
+    bool areSmall = zeros && llvm::all_of(zeros->numbers, [](double zero) { return std::abs(zero) <= kMostZero; });
+    if (!areSmall || !elementTypeOf(integer).isSignlessInteger(32) || !agrees(*zeros, result.axis))
       return std::nullopt;
     if (result.zeros.size() == 1)
       result.zeros.resize(zeros->numbers.size(), result.zeros.front());
@@ -99,9 +112,9 @@ static std::optional<Quantized> written(Value value) {
       zero += zeros->numbers[zeros->numbers.size() == 1 ? 0 : k];
     integer = difference.getLhs();
   }
-  while (auto convert = integer.getDefiningOp<ConvertOp>()) {
-    if (!isByte(elementTypeOf(convert.getOperand())) || isByte(elementTypeOf(integer)))
-      break;
+  if (auto convert = integer.getDefiningOp<ConvertOp>(); convert && !isByte(elementTypeOf(integer))) {
+    if (!holdsAll(elementTypeOf(integer), elementTypeOf(convert.getOperand())))
+      return std::nullopt;
     integer = convert.getOperand();
   }
   if (!isByte(elementTypeOf(integer)))
@@ -241,6 +254,9 @@ std::optional<Quantization> Quantization::of(ConvertOp op) {
   result.division = round ? round.getOperand().getDefiningOp<DivOp>() : DivOp();
   auto divided = round ? splitNumber<DivOp>(round.getOperand()) : std::nullopt;
   if (!divided)
+    return std::nullopt;
+  // A conversion truncates towards 0: with a part of a number the sum's sign would count.
+  if (result.zero != std::floor(result.zero) || result.zero < low || result.zero > low + 255)
     return std::nullopt;
   result.scale = divided->second;
   return result;

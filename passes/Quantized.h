@@ -34,6 +34,9 @@ template <typename Op> std::optional<std::pair<mlir::Value, double>> splitNumber
   return std::pair(op.getLhs(), number->numbers.front());
 }
 
+/// Whether conversions from integers of type `narrow` to those of type `wide` keep all numbers.
+bool holdsAll(mlir::Type wide, mlir::Type narrow);
+
 /// Bytes less their zeros, of which there is one, or one for each place along `axis`, as i8. Nothing where a difference
 /// is no such number.
 std::optional<HostTensor> withoutZeros(const HostTensor &codes, llvm::ArrayRef<int64_t> zeros, int64_t axis);
@@ -57,7 +60,7 @@ struct Quantized {
   double most() const;
 };
 
-/// An i8 or ui8 tensor of saturated round(x / scale) + zero, with one scale and one zero.
+/// An i8 or ui8 tensor of saturated round(x / scale) + zero, with one scale and one zero, a number of the type.
 struct Quantization {
   DivOp division;
   mlir::Value rounded; // round(x / scale)

@@ -203,6 +203,8 @@ template <typename ToFloat> struct KeepWhole : OpRewritePattern<ToFloat> {
       value = wide.getIn();
       isExtended = asUnsigned = true;
     } else if (auto wide = value.getDefiningOp<arith::ExtSIOp>()) {
+      if (!isSigned)
+        return rewriter.notifyMatchFailure(op, "a number below 0 becomes a large one");
       value = wide.getIn();
       isExtended = true;
       asUnsigned = false;

@@ -19,9 +19,9 @@ struct Outline {
   std::vector<std::shared_ptr<FileBytes>> outside;
 };
 
-/// The outline of the model that the `size` bytes of an open file, which is read from its begin, hold; raw data are left
-/// out unless `readsData`. Nothing where the file is no model. Fails where one would take too much memory for its size,
-/// or the file cannot be read.
+/// The outline of the model that the `size` bytes of an open file, which is read from its begin, hold; raw data are
+/// left out unless `readsData`. Nothing where the file is no model. Fails where one would take too much memory for its
+/// size, or the file cannot be read.
 llvm::Expected<std::optional<Outline>> outlineOf(int file, uint64_t size, bool readsData);
 
 /// Fails where the serialized model would take too much memory for its size.

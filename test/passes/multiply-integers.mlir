@@ -354,3 +354,68 @@ func.func @turns_filters_of_bytes(%x: tensor<1x2x4x4xui8>) -> tensor<1x3x8x8xf32
   %9 = sinter.convolution %1, %8 {dilation = array<i64: 1, 1>, element_type = f32, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x2x4x4xf32>, tensor<3x2x2x2xf32>) -> tensor<1x3x8x8xf32>
   return %9 : tensor<1x3x8x8xf32>
 }
+
+// Conversions to unsigned integers wrap negative codes: they are not looked through.
+
+// CHECK-LABEL: @keeps_conversions_that_wrap
+// CHECK: sinter.convert %arg0 {element_type = ui16}
+// CHECK: sinter.dot_general {{.*}}element_type = f32
+func.func @keeps_conversions_that_wrap(%x: tensor<8x4xi8>) -> tensor<8x2xf32> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %half = sinter.constant dense<0.5> : tensor<8x4xf32>
+  %scales = sinter.constant dense<0.25> : tensor<4x2xf32>
+  %0 = sinter.convert %x {element_type = ui16} : (tensor<8x4xi8>) -> tensor<8x4xui16>
+  %1 = sinter.convert %0 {element_type = f32} : (tensor<8x4xui16>) -> tensor<8x4xf32>
+  %2 = sinter.mul %1, %half : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %3 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %4 = sinter.mul %3, %scales : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %5 = sinter.dot_general %2, %4 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %5 : tensor<8x2xf32>
+}
+
+// Differences in unsigned integers wrap, too.
+
+// CHECK-LABEL: @keeps_differences_that_wrap
+// CHECK: sinter.sub {{.*}} -> tensor<8x4xui32>
+// CHECK: sinter.dot_general {{.*}}element_type = f32
+func.func @keeps_differences_that_wrap(%x: tensor<8x4xui8>) -> tensor<8x2xf32> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %five = sinter.constant dense<5> : tensor<8x4xui32>
+  %half = sinter.constant dense<0.5> : tensor<8x4xf32>
+  %scales = sinter.constant dense<0.25> : tensor<4x2xf32>
+  %0 = sinter.convert %x {element_type = ui32} : (tensor<8x4xui8>) -> tensor<8x4xui32>
+  %1 = sinter.sub %0, %five : (tensor<8x4xui32>, tensor<8x4xui32>) -> tensor<8x4xui32>
+  %2 = sinter.convert %1 {element_type = f32} : (tensor<8x4xui32>) -> tensor<8x4xf32>
+  %3 = sinter.mul %2, %half : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %4 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %5 = sinter.mul %4, %scales : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %6 = sinter.dot_general %3, %5 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %6 : tensor<8x2xf32>
+}
+
+// A negative factor does not go through the greatest of two numbers.
+
+// CHECK-LABEL: @keeps_negative_scales
+// CHECK: sinter.max
+// CHECK: sinter.div
+func.func @keeps_negative_scales(%x: tensor<8x4xui8>) -> tensor<8x2xui8> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %half = sinter.constant dense<0.5> : tensor<8x4xf32>
+  %scales = sinter.constant dense<0.25> : tensor<4x2xf32>
+  %least = sinter.constant dense<1.5> : tensor<8x2xf32>
+  %scale = sinter.constant dense<-1.3> : tensor<8x2xf32>
+  %low = sinter.constant dense<0.0> : tensor<8x2xf32>
+  %high = sinter.constant dense<255.0> : tensor<8x2xf32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<8x4xui8>) -> tensor<8x4xf32>
+  %1 = sinter.mul %0, %half : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %3 = sinter.mul %2, %scales : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %4 = sinter.dot_general %1, %3 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %5 = sinter.max %4, %least : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %6 = sinter.div %5, %scale : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %7 = sinter.round %6 : (tensor<8x2xf32>) -> tensor<8x2xf32>
+  %8 = sinter.max %7, %low : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %9 = sinter.min %8, %high : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %10 = sinter.convert %9 {element_type = ui8} : (tensor<8x2xf32>) -> tensor<8x2xui8>
+  return %10 : tensor<8x2xui8>
+}
