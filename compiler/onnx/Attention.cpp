@@ -5,6 +5,8 @@ using namespace mlir;
 
 namespace sinter::onnx {
 
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 Value takeApart(OpImport &n, Value x, int64_t heads) {
   return n.reshapeSizes(x, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.fixed(heads), n.over(n.sizeOf(x, 2), heads)});
 }
@@ -127,10 +129,19 @@ void Attention::readMask() {
   bool isBool = n.elem(mask).isInteger(1);
   // Columns that it does not have are not looked at.
   int64_t last = n.rank(mask) - 1, given = n.size(mask, last), columns = n.size(k, 2);
-  if (last >= 0 && !ShapedType::isDynamic(given) && !ShapedType::isDynamic(columns) && given < columns) {
+  bool isGiven = !ShapedType::isDynamic(given), isKnown = !ShapedType::isDynamic(columns);
+  if (last >= 0 && isGiven != isKnown) {
+    SmallVector<Size> sizes;
+    for (int64_t axis = 0; axis < last; ++axis)
+      sizes.push_back(n.sizeOf(mask, axis));
+    Size missing;
+    missing.tensor = n.reshape(n.max(n.sub(n.dim(k, 2), n.dim(mask, last)), 0), {1});
+    sizes.push_back(missing);
+    mask = n.concat({mask, n.spread(n.scalar(n.elem(mask), isBool ? 0 : -kInfinity), sizes)}, last);
+  } else if (last >= 0 && isGiven && isKnown && given < columns) {
     SmallVector<int64_t> low(size_t(last) + 1, 0), high(low);
     high.back() = columns - given;
-    mask = n.pad(mask, n.scalar(n.elem(mask), isBool ? 0 : -std::numeric_limits<double>::infinity()), low, high);
+    mask = n.pad(mask, n.scalar(n.elem(mask), isBool ? 0 : -kInfinity), low, high);
   }
   mask = n.unsqueeze(mask, llvm::to_vector(llvm::seq<int64_t>(0, std::max<int64_t>(4 - n.rank(mask), 0))));
   if (n.failed())
@@ -187,23 +198,28 @@ bool Attention::findBand(IntegerAttr &before, IntegerAttr &after) {
 }
 
 Value Attention::whole() {
-  // booleans say where to look; a row that may look nowhere is zero
-  Value bias = floatMask, allowed = boolMask;
+  Value bias, alive; // rows that may look somewhere; all others are zero
   IntegerAttr before, after;
-  if (Value more = findBand(before, after) ? Value() : findAllowed())
-    allowed = allowed ? n.binary<AndOp>(allowed, more) : more;
-  if (allowed) {
-    Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, type.isF16() ? -65504 : -3.0e38));
-    bias = bias ? n.add(bias, penalty) : penalty;
+  bool isBand = findBand(before, after);
+  Value allowed = isBand ? Value() : findAllowed();
+  if (floatMask) {
+    Value seen = isBand ? findAllowed() : allowed, visible = seen ? n.select(seen, floatMask, -kInfinity) : floatMask;
+    alive = n.compare(CompareKind::ne, n.reduce(Combiner::max, visible, {3}, true), -kInfinity);
+    bias = n.select(alive, isBand ? floatMask : visible, 0); // numbers for the softmax of the others
+  } else {
+    if (boolMask)
+      allowed = allowed ? n.binary<AndOp>(allowed, boolMask) : boolMask;
+    if (allowed)
+      bias = n.select(allowed, n.scalar(type, 0), n.scalar(type, type.isF16() ? -65504 : -3.0e38));
+    if (boolMask)
+      alive = n.reduce(Combiner::logical_or, allowed, {3}, true);
   }
   Value result = n.makeAll<AttentionOp>(2, q, k, v, bias, APFloat(scale), before, after, /*log_sums=*/true)[0];
-  if (allowed && boolMask)
-    result = n.select(n.reduce(Combiner::logical_or, allowed, {3}, true), result, 0);
-  return result;
+  return alive ? n.select(alive, result, 0) : result;
 }
 
 Value Attention::bySteps() {
-  double infinity = std::numeric_limits<double>::infinity(), root = std::sqrt(scale);
+  double root = std::sqrt(scale);
   k = repeatHeads(n, k, heads);
   v = repeatHeads(n, v, heads);
   Value keys = n.transpose(k, {0, 1, 3, 2});
@@ -214,7 +230,7 @@ Value Attention::bySteps() {
   if (Value more = findAllowed())
     allowed = allowed ? n.binary<AndOp>(allowed, more) : more;
   if (allowed) {
-    Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, -infinity));
+    Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, -kInfinity));
     bias = bias ? n.add(bias, penalty) : penalty;
   }
   Value biased = bias ? n.add(capped, bias) : capped;
@@ -222,11 +238,15 @@ Value Attention::bySteps() {
   Type wide = precision ? n.elementType(precision) : type;
   if (n.failed() || !wide)
     return {};
-  Value shares = n.convert(n.make<SoftmaxOp>(n.convert(biased, wide), int64_t(3), false), type);
-  if (bias) { // a row that may look nowhere is zero, whatever its scores are
-    Value most = n.reduce(Combiner::max, bias, {3}, true);
-    shares = n.select(n.compare(CompareKind::eq, most, -infinity), 0, shares);
+  // A row that may look nowhere is zero, whatever its scores are; its softmax is one of numbers, so that gradients are.
+  Value alive, summed = biased;
+  if (bias) {
+    alive = n.compare(CompareKind::ne, n.reduce(Combiner::max, bias, {3}, true), -kInfinity);
+    summed = n.select(alive, biased, 0);
   }
+  Value shares = n.convert(n.make<SoftmaxOp>(n.convert(summed, wide), int64_t(3), false), type);
+  if (alive)
+    shares = n.select(alive, shares, 0);
   Value choices[] = {product, capped, biased, shares};
   int64_t mode = n.intAttr("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3) {

@@ -66,6 +66,10 @@ static Value attend(OpImport &n, const Heads &h) {
   scores = n.mul(n.make<TanhOp>(n.div(scores, cap)), cap);
   if (bias)
     scores = n.add(scores, bias);
+  if (h.behind) {
+    Value plane = scorePlane(n, h), last = n.add(n.positions(plane, 2), double(*h.behind));
+    scores = n.add(scores, penalty(n, n.compare(CompareKind::le, n.positions(plane, 3), last), n.elem(h.q)));
+  }
   return product(n.make<SoftmaxOp>(scores, int64_t(3), false), h.v, 2, n.sizeOf(h.v, 3));
 }
 
