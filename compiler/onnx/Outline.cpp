@@ -158,7 +158,7 @@ bool Walk::addMessage(const Kind &kind, int depth) {
     if (!ok)
       return false;
   }
-  return true;
+  return in.ConsumedEntireMessage(); // not in the middle of a tag
 }
 
 /// A message within another. Its length is not known before it is written: five bytes hold any.
