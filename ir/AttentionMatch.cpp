@@ -423,11 +423,14 @@ bool Matcher::rewrite(Found &given, AttentionFilter isKept, const AttentionMatch
     }
     bias = bias ? c.make<AddOp>(bias, more) : more;
   };
+  // Finite numbers that hide the rest count where another mask hides a whole row of the band.
+  bool isAlone = found.masks.size() + found.biases.size() == 1;
   auto isBand = [&](Value mask) {
     if (tensorTypeOf(mask).getShape().take_back(2) != scoresType.getShape().take_back(2) || first || last)
       return false;
     std::optional<MaskBand> band = findMaskBand(mask);
-    if (!band)
+    bool isBool = elementTypeOf(mask).isInteger(1);
+    if (!band || !(isAlone || (isBool ? std::isinf(*found.otherwise) : band->isInfinite)))
       return false;
     if (band->before)
       first = c.getI64IntegerAttr(*band->before);

@@ -66,6 +66,7 @@ struct DimContext::Impl {
     std::string name;
     DimExpr expr;
     DimExpr replacement; // after unification
+    DimBounds bounds;    // that its source has
   };
   using Key = std::tuple<DimExpr::Kind, int64_t, std::vector<const void *>>;
 
@@ -240,7 +241,16 @@ DimExpr DimContext::symbol(SymbolSource source, StringRef name) {
   if (inserted) {
     unsigned number = impl->symbols.size();
     DimExpr expr = impl->get(DimExpr::Kind::Symbol, number, {});
-    impl->symbols.push_back({source, name.empty() ? "s" + std::to_string(number) : name.str(), expr, DimExpr()});
+    DimBounds bounds;
+    if (source.kind == SymbolSource::Kind::Size)
+      bounds.low = 0;
+    else if (auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(source.value)); type && type.isUnsigned())
+      bounds = {0, type.getWidth() < 64 ? std::optional(static_cast<int64_t>(llvm::maxUIntN(type.getWidth())))
+                                        : std::nullopt};
+    else if (type && type.getWidth() > 1 && type.getWidth() < 64)
+      bounds = {llvm::minIntN(type.getWidth()), llvm::maxIntN(type.getWidth())};
+    impl->symbols.push_back(
+        {source, name.empty() ? "s" + std::to_string(number) : name.str(), expr, DimExpr(), bounds});
   }
   return resolve(impl->symbols[it->second].expr);
 }
@@ -398,7 +408,7 @@ DimBounds DimContext::Impl::boundsOf(DimExpr expr, llvm::function_ref<DimBounds(
   case DimExpr::Kind::Constant:
     return {expr.constant(), expr.constant()};
   case DimExpr::Kind::Symbol:
-    return {symbols[expr.symbol()].source.kind == SymbolSource::Kind::Size ? Bound(0) : std::nullopt, std::nullopt};
+    return symbols[expr.symbol()].bounds;
   case DimExpr::Kind::Add: {
     DimBounds total{0, 0};
     for (DimExpr term : operands) {

@@ -35,6 +35,8 @@ private:
   Entry uniform(double value) const { return {Entry::Of::nothing, std::vector<double>(count(), value)}; }
   std::optional<Entry> compute(Value value, ArrayRef<int> axes);
   static std::optional<double> apply(Operation *op, ArrayRef<double> x);
+  /// The entry as elements of this type: rounded, and nothing where integers would wrap or positions lose digits.
+  std::optional<Entry> inType(Entry entry, Type element) const;
 
   int64_t rows, columns;
   DenseMap<Value, Entry> known; // of two axes or more in the mask's order
@@ -47,9 +49,13 @@ std::optional<double> Distances::apply(Operation *op, ArrayRef<double> x) {
       .Case([&](SubOp) { return x[0] - x[1]; })
       .Case([&](MulOp) { return x[0] * x[1]; })
       .Case([&](NegOp) { return -x[0]; })
-      .Case([&](AndOp) { return double(x[0] != 0 && x[1] != 0); })
-      .Case([&](OrOp) { return double(x[0] != 0 || x[1] != 0); })
-      .Case([&](NotOp) { return double(x[0] == 0); })
+      .Case<AndOp, OrOp, NotOp>([&](auto logical) -> std::optional<double> {
+        if (!elementTypeOf(logical).isInteger(1)) // bit by bit
+          return std::nullopt;
+        if (isa<NotOp>(op))
+          return double(x[0] == 0);
+        return double(isa<AndOp>(op) ? x[0] != 0 && x[1] != 0 : x[0] != 0 || x[1] != 0);
+      })
       .Case([&](SelectOp) { return x[0] != 0 ? x[1] : x[2]; })
       .Case([&](ConvertOp convert) -> std::optional<double> {
         if (elementTypeOf(convert).isInteger(1))
@@ -74,6 +80,37 @@ std::optional<double> Distances::apply(Operation *op, ArrayRef<double> x) {
         return std::nullopt;
       })
       .Default([](Operation *) { return std::nullopt; });
+}
+
+std::optional<Entry> Distances::inType(Entry entry, Type element) const {
+  auto integer = dyn_cast<IntegerType>(element);
+  auto floating = dyn_cast<FloatType>(element);
+  if (!integer && !floating)
+    return std::nullopt;
+  constexpr int digits = 53; // of what the numbers are formed in
+  int bits = integer ? std::min<int>(digits, integer.getWidth()) : static_cast<int>(floating.getFPMantissaWidth());
+  bool isSigned = floating || (!integer.isUnsigned() && integer.getWidth() > 1);
+  double most = std::ldexp(1.0, integer && isSigned && bits < digits ? bits - 1 : bits) - (integer ? 1 : 0);
+  double least = !isSigned ? 0 : integer ? -most - 1 : -most;
+  auto isHeld = [&](double number) { return number == std::trunc(number) && number >= least && number <= most; };
+  if (entry.of == Entry::Of::row || entry.of == Entry::Of::column) {
+    bool isRow = entry.of == Entry::Of::row;
+    double first = entry.values[rows - 1]; // of distance 0
+    if (!isHeld(first) || !isHeld(first + static_cast<double>((isRow ? rows : columns) - 1)))
+      return std::nullopt;
+    return entry;
+  }
+  for (double &value : entry.values) {
+    if (integer && !isHeld(value))
+      return std::nullopt;
+    if (floating && !floating.isF64()) {
+      APFloat rounded(value);
+      bool losesInfo;
+      rounded.convert(floating.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+      value = rounded.convertToDouble();
+    }
+  }
+  return entry;
 }
 
 std::optional<Entry> Distances::compute(Value value, ArrayRef<int> axes) {
@@ -166,6 +203,8 @@ std::optional<Entry> Distances::read(Value value, ArrayRef<int> axes) {
   if (auto found = known.find(value); isWhole && found != known.end())
     return found->second;
   std::optional<Entry> entry = compute(value, axes);
+  if (entry)
+    entry = inType(std::move(*entry), getElementTypeOrSelf(value));
   if (entry && isWhole)
     known[value] = *entry;
   return entry;
@@ -183,11 +222,13 @@ std::optional<MaskBand> sinter::findMaskBand(Value mask) {
   if (!isBool && !isa<FloatType>(type.getElementType()))
     return std::nullopt;
   // 1: counts, 0: does not, nothing: neither 0 nor far below.
+  bool isInfinite = !isBool;
   auto counts = [&](double value) -> std::optional<bool> {
     if (isBool)
       return value != 0;
     if (value == 0)
       return true;
+    isInfinite &= std::isinf(value);
     return value <= kNever ? std::optional(false) : std::nullopt;
   };
 
@@ -257,5 +298,5 @@ std::optional<MaskBand> sinter::findMaskBand(Value mask) {
   }
   if ((before && *before < leastBefore) || (after && *after < leastAfter))
     return std::nullopt;
-  return MaskBand{before, after};
+  return MaskBand{before, after, isInfinite};
 }

@@ -15,6 +15,8 @@ namespace sinter {
 /// Without a number: all columns on that side.
 struct MaskBand {
   std::optional<int64_t> before, after;
+  /// What is hidden is -inf: no other mask can bring it back. Of booleans the one who reads them knows.
+  bool isInfinite = false;
 };
 
 /// The band that `mask` is, of floats, or of booleans that say what counts; of static sizes, whose leading axes have

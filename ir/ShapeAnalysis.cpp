@@ -262,10 +262,32 @@ static Dims constantElements(DimContext &ctx, const HostTensor &tensor) {
   if (tensor.isFloat())
     for (double element : tensor.toFloats())
       elements.push_back(ctx.constant(llvm::bit_cast<int64_t>(element)));
-  else
+  else // ui64 of 63 bits and more is no number here
     for (int64_t element : tensor.toInts())
-      elements.push_back(ctx.constant(element));
+      elements.push_back(element < 0 && tensor.elementType().isUnsignedInteger() ? DimExpr() : ctx.constant(element));
   return elements;
+}
+
+/// The expression where it is surely what integers of type `element` hold, as sums and conversions wrap; null else.
+/// Sizes alone, and numbers of 64 bits, are taken to be far from the ends of their types.
+static DimExpr heldIn(DimContext &ctx, DimExpr expr, Type element) {
+  auto type = dyn_cast<IntegerType>(element);
+  if (!expr || !type || type.getWidth() == 1)
+    return expr;
+  bool isUnsigned = type.isUnsigned();
+  unsigned width = type.getWidth();
+  if (width == 64 && !isUnsigned)
+    return expr;
+  auto [low, high] = ctx.bounds(expr);
+  bool hasContent = false;
+  DimContext::forEachSymbol(
+      expr, [&](unsigned symbol) { hasContent |= ctx.source(symbol).kind == SymbolSource::Kind::Content; });
+  bool isFar = !hasContent && !expr.isConstant() && width >= 32;
+  int64_t least = isUnsigned ? 0 : llvm::minIntN(width);
+  bool fitsBelow = (low && *low >= least) || (isFar && !isUnsigned);
+  bool fitsAbove = width == 64 || isFar ||
+                   (high && *high <= (isUnsigned ? static_cast<int64_t>(llvm::maxUIntN(width)) : llvm::maxIntN(width)));
+  return fitsBelow && fitsAbove ? expr : DimExpr();
 }
 
 static std::optional<Dims> constantContents(DimContext &ctx, Value value) {
@@ -342,7 +364,7 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
       results.push_back(DimExpr());
       continue;
     }
-    results.push_back(llvm::TypeSwitch<Operation *, DimExpr>(op)
+    DimExpr element = llvm::TypeSwitch<Operation *, DimExpr>(op)
                           .Case([&](AddOp) { return ctx.add(a, b); })
                           .Case([&](SubOp) { return ctx.sub(a, b); })
                           .Case([&](MulOp) { return ctx.mul(a, b); })
@@ -355,20 +377,17 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
                           .Case([&](MinOp) { return ctx.min(a, b); })
                           .Case([&](NegOp) { return ctx.sub(ctx.constant(0), a); })
                           .Case([&](ConvertOp convert) -> DimExpr {
-                            unsigned from = getElementTypeOrSelf(convert.getOperand()).getIntOrFloatBitWidth();
-                            unsigned to = getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth();
-                            return to >= from || (to >= 32 && a.kind() != DimExpr::Kind::Constant) ||
-                                           (a.isConstant() && llvm::isIntN(to, a.constant()))
-                                       ? a
-                                       : DimExpr();
+                            if (!getElementTypeOrSelf(convert.getResult()).isInteger(1))
+                              return a;
+                            return a.isConstant() ? ctx.constant(a.constant() != 0) : DimExpr();
                           })
                           .Case([&](CompareOp compare) { return compareContents(ctx, compare.getKind(), a, b); })
                           .Case([&](SelectOp select) -> DimExpr {
                             DimExpr otherwise = operands[2][i];
                             if (a)
                               return a.constant() ? b : otherwise;
-                            if (b == otherwise)
-                              return b;
+                            if (!b || !otherwise || b == otherwise)
+                              return b == otherwise ? b : DimExpr();
                             // p == q ? x : y is y where x and y are the same once p is q, as broadcasting writes it.
                             auto compare = select.getPred().getDefiningOp<CompareOp>();
                             if (!compare || compare.getKind() != CompareKind::eq)
@@ -386,7 +405,8 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
                             auto equal = [&](DimExpr symbol) { return symbol == p ? q : symbol; };
                             return ctx.rebuild(b, equal) == ctx.rebuild(otherwise, equal) ? otherwise : DimExpr();
                           })
-                          .Default([](Operation *) { return DimExpr(); }));
+                          .Default([](Operation *) { return DimExpr(); });
+    results.push_back(heldIn(ctx, element, getElementTypeOrSelf(op->getResult(0))));
   }
   return results;
 }
@@ -486,6 +506,9 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
       default:
         return std::nullopt;
       }
+      total = heldIn(ctx, total, getElementTypeOrSelf(reduce.getResult()));
+      if (!total)
+        return std::nullopt;
     }
     return Dims{total};
   }

@@ -60,6 +60,8 @@ static std::optional<std::vector<double>> channelVector(Value value, int64_t axi
     if (size != 1 && broadcast.getAxes()[k] != axis)
       return std::nullopt;
   std::vector<double> numbers = tensor->toFloats();
+  if (numbers.size() == 1 && tensorTypeOf(value).isDynamicDim(axis))
+    return std::nullopt;
   if (numbers.size() == 1)
     numbers.resize(tensorTypeOf(value).getDimSize(axis), numbers[0]);
   return numbers;

@@ -309,6 +309,9 @@ struct SumOfPicked : OpRewritePattern<ReduceOp> {
     if (!compare || compare.getKind() != CompareKind::eq || op.getCombiner() != Combiner::add ||
         !tensorTypeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
       return b.notifyMatchFailure(op, "adds no picked elements");
+    Type position = elementTypeOf(compare.getLhs());
+    if (!position.isSignlessInteger(32) && !position.isSignlessInteger(64))
+      return b.notifyMatchFailure(op, "compares no positions that gathers take");
     for (int64_t axis : op.getAxes())
       for (bool swap : {false, true})
         if (Value name = swap ? compare.getLhs() : compare.getRhs(),
@@ -475,6 +478,9 @@ struct SplitReduction : OpRewritePattern<ReduceOp> {
     int64_t count = type.getNumElements(), rows = type.getDimSize(0);
     if (count < minElements || rows < minRows || count / rows < minLength)
       return b.notifyMatchFailure(op, "the array is small, or its rows are few or short");
+    bool isOrder = op.getCombiner() == Combiner::max || op.getCombiner() == Combiner::min;
+    if (!isOrder && isa<FloatType>(type.getElementType()) && type.getElementTypeBitWidth() < 32)
+      return b.notifyMatchFailure(op, "sums of rows would be rounded to 16 bits");
     auto inner = llvm::to_vector(llvm::seq<int64_t>(1, rank));
     Value ofRows = ReduceOp::create(b, op->getLoc(), op.getOperand(), inner, op.getCombiner());
     b.replaceOpWithNewOp<ReduceOp>(op, op.getType(), ofRows, ArrayRef<int64_t>{0}, op.getCombiner());
