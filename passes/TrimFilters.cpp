@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/LiveTaps.h"
 #include "ir/Shape.h"
@@ -41,6 +42,13 @@ struct TrimTaps : OpRewritePattern<ConvolutionOp> {
     auto filter = cast<RankedTensorType>(op.getFilter().getType());
     if (!filter.hasStaticShape())
       return b.notifyMatchFailure(op, "the filter's sizes are not known");
+    // No tap meets anything in an input without elements: all sums are 0.
+    RankedTensorType input = tensorTypeOf(op.getInput()), result = op.getType();
+    if (llvm::is_contained(input.getShape(), 0) && result.hasStaticShape()) {
+      Composer c(op.getLoc(), b);
+      b.replaceOp(op, c.fill(0, op.getResult()));
+      return success();
+    }
     int64_t first = op.getLayout() == ConvLayout::channels_first ? 2 : 1;
     SmallVector<int64_t> starts(filter.getRank(), 0), limits(filter.getShape()), steps(filter.getRank(), 1);
     SmallVector<int64_t> low(op.getLow()), high(op.getHigh());

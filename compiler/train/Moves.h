@@ -222,14 +222,15 @@ private:
   }
 
   /// n' = n + g^2, z += g - (sqrt(n') - sqrt(n)) / rate x; x = 0 where |z| <= l1, else
-  /// (sign(z) l1 - z) / ((beta + sqrt(n')) / rate + l2)
+  /// (sign(z) l1 - z) / ((beta + sqrt(n')) / rate + l2). At a rate of 0 all stays as it is.
   N ftrl(const N &x, const N &g) {
-    N old = moments.get("square", g), square = moments.put("square", old + g * g);
-    N rate = shared(pace.rate, x), root = squareRoot(square);
-    N sum = moments.put("sum", moments.get("sum", g) + g - (root - squareRoot(old)) / rate * x);
+    N moves = isAbove(pace.rate, 0), rate = shared(choose(moves, pace.rate, fill(pace.rate, 1)), x);
+    N old = moments.get("square", g), before = moments.get("sum", g);
+    N square = moments.put("square", choose(moves, old + g * g, old)), root = squareRoot(square);
+    N sum = moments.put("sum", choose(moves, before + g - (root - squareRoot(old)) / rate * x, before));
     N side = signOf(sum);
     N moved = (s.l1 * side - sum) / ((root + s.beta) / rate + s.l2);
-    return choose(isAbove(side * sum, s.l1), moved, fill(moved, 0));
+    return choose(moves, choose(isAbove(side * sum, s.l1), moved, fill(moved, 0)), x);
   }
 
   N muon(const N &x, const N &g) {

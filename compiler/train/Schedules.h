@@ -37,9 +37,11 @@ template <class N> N scheduled(const ScheduleSettings &s, const N &rate, const N
   case Kind::cosine:
     return result * cosineBetween(1.0, s.final, done());
   case Kind::one_cycle: {
-    double top = s.rise * s.steps - 1, length = s.steps - 1 - top;
-    N up = cosineBetween(1 / s.start, 1.0, after / top);
+    double top = s.rise * s.steps - 1, length = s.steps - 1 > top ? s.steps - 1 - top : 1;
     N down = cosineBetween(1.0, s.final, least((after - top) / length, fill(after, 1)));
+    if (top <= 0) // the first step is the highest
+      return result * down;
+    N up = cosineBetween(1 / s.start, 1.0, after / top);
     return result * choose(isAbove(after, top), down, up);
   }
   }

@@ -344,6 +344,20 @@ struct CheckFiniteRule : Rule<CheckFiniteRule, CheckFiniteOp> {
   }
 };
 
+// require: d value = dy
+struct RequireRule : Rule<RequireRule, RequireOp> {
+  static constexpr unsigned value = 1; // the operand
+  LogicalResult vjp(RequireOp, VjpBuilder &g) const {
+    if (g.wants(value))
+      g.give(value, g.cotangent());
+    return success();
+  }
+  LogicalResult jvp(RequireOp, JvpBuilder &t) const {
+    t.set(0, t.tangent(value));
+    return success();
+  }
+};
+
 /// Nobody but the program knows what it computes.
 struct ExternalRule : NonDifferentiable::ExternalModel<ExternalRule, CallExternalOp> {
   StringRef reason(Operation *) const { return "it is a function of the program without a vjp"; }
@@ -353,8 +367,7 @@ struct ExternalRule : NonDifferentiable::ExternalModel<ExternalRule, CallExterna
 
 void sinter::attachIndexingGradients(MLIRContext &context) {
   attach<GatherRule, GatherElementsRule, GatherNdRule, ScatterElementsRule, ScatterNdRule, CompressRule, UniqueRule,
-         BagSumRule, GradientRowsRule, CheckFiniteRule>(context);
+         BagSumRule, GradientRowsRule, CheckFiniteRule, RequireRule>(context);
   CallExternalOp::attachInterface<ExternalRule>(context);
-  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, RequireOp, GroupRowsOp>(
-      context);
+  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, GroupRowsOp>(context);
 }

@@ -21,6 +21,9 @@ namespace {
 struct BroadcastRule : LinearRule<BroadcastRule, BroadcastOp> {
   static void pull(BroadcastOp op, VjpBuilder &g, Value dy) {
     bool mayRepeat = op.getShape() || !op.getLike().empty();
+    RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
+    for (auto [k, axis] : llvm::enumerate(op.getAxes())) // an open size is 1 or the known one
+      mayRepeat |= from.isDynamicDim(k) && !to.isDynamicDim(axis) && to.getDimSize(axis) != 1;
     if (g.wants(0))
       g.give(0, sumTo(g, dy, g.operand(0), op.getAxes(), mayRepeat));
   }
