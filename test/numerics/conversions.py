@@ -74,7 +74,15 @@ class Chain:
     def extend(self):
         kind, draw = self.values[-1][1], self.rng.integers(8)
         if kind[0] != "f":
-            if draw < 3:
+            alike = [value for value in self.values[:-1] if value[1] == kind]
+            if draw == 7 and alike:  # what is less than what it came from has wrapped
+                other, (name, _, value) = alike[int(self.rng.integers(len(alike)))], self.values[-1]
+                op, function = [("lt", np.less), ("ge", np.greater_equal), ("eq", np.equal)][int(self.rng.integers(3))]
+                self.count += 1
+                self.lines.append(f"%{self.count} = sinter.compare {op} {name}, {other[0]} : ({self.tensor(kind)}, {self.tensor(kind)}) -> {self.tensor('i1')}")
+                compared = f"sinter.convert %{self.count} {{element_type = i32}} : ({self.tensor('i1')}) -> {self.tensor('i32')}"
+                self.add(compared, "i32", function(value, other[2]).astype(np.int32))
+            elif draw < 3:
                 info = np.iinfo(TYPES[kind])
                 number = int(self.rng.choice([1, 5, 128, 255, info.max, info.max - 127])) & info.max
                 op, function = [("add", np.add), ("sub", np.subtract)][draw % 2]
