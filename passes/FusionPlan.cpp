@@ -385,8 +385,10 @@ void FusionPlanner::join(Operation *op, Group &group) {
 
 /// The nodes of what reads values that `node` gives: an op that is in no group yet, or the group that it stands for.
 void FusionPlanner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
-  auto addUsers = [&](Operation *op) {
+  auto addUsers = [&](Operation *op, bool onlySizes = false) {
     for (Operation *user : op->getUsers()) {
+      if (onlySizes && !isSize(user))
+        continue;
       Operation *reader = block.findAncestorOpInBlock(*user);
       auto it = groupsOf.find(reader);
       if (it == groupsOf.end())
@@ -399,9 +401,13 @@ void FusionPlanner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
   if (int number = groupOfNode[node]; number < 0)
     addUsers(inOrder[node]);
   else // a kernel runs as one; a copy in another kernel does not leave
-    for (Operation *member : groups[number].ops)
-      if (auto at = home.find(member); at != home.end() && static_cast<int>(at->second) == number)
+    for (Operation *member : groups[number].ops) {
+      auto at = home.find(member);
+      if (at == home.end()) // nowhere stored: a result of this kernel answers for its sizes
+        addUsers(member, /*onlySizes=*/true);
+      else if (static_cast<int>(at->second) == number)
         addUsers(member);
+    }
 }
 
 /// True for a large tensor that is computed at little cost from one other tensor and numbers.
