@@ -268,7 +268,7 @@ static void storeUnsigned(ConvertOp op, Quantization bytes) {
       continue;
     }
     for (Operation *reader : SmallVector<Operation *>(user->getUsers())) {
-      auto centred = isa<SubOp>(reader) ? splitNumber<SubOp>(reader->getResult(0)) : std::nullopt;
+      auto centred = reader->getNumResults() == 1 ? splitNumber<SubOp>(reader->getResult(0)) : std::nullopt;
       constexpr double mostZero = 1 << 20; // the sum with 128 does not wrap
       if (centred && centred->first == user->getResult(0) && std::abs(centred->second) <= mostZero)
         reader->getResult(0).replaceAllUsesWith(less(centred->second + 128));
