@@ -244,7 +244,8 @@ DimExpr DimContext::symbol(SymbolSource source, StringRef name) {
     DimBounds bounds;
     if (source.kind == SymbolSource::Kind::Size)
       bounds.low = 0;
-    else if (auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(source.value)); type && type.isUnsigned())
+    else if (auto type = source.value ? dyn_cast<IntegerType>(getElementTypeOrSelf(source.value)) : IntegerType();
+             type && type.isUnsigned())
       bounds = {0, type.getWidth() < 64 ? std::optional(static_cast<int64_t>(llvm::maxUIntN(type.getWidth())))
                                         : std::nullopt};
     else if (type && type.getWidth() > 1 && type.getWidth() < 64)
