@@ -53,6 +53,11 @@ std::vector<RuleRow> sinter::test::pointwiseRules() {
 std::vector<RuleRow> sinter::test::otherRules() {
   return {
       // checks
+      {"require", "message = \"x\"", "bs=1 2x3 is=1 is=1 -> 2x3"},
+      {"require", "message = \"x\"", "bs=1 s is=1 is=1 -> s"},
+      {"require", "message = \"x\"", "bs=1 1x4x1 is=1 is=1 -> 1x4x1"},
+      {"require", "message = \"x\"", "bs=1 ?x3@2x3 is=1 is=1 -> ?x3"},
+      {"require", "message = \"x\"", "bs=1 0x3 is=1 is=1 -> 0x3"},
       {"check_finite", "what = \"x\"", "2x3 -> 2x3"},
       {"check_finite", "what = \"x\"", "s -> s"},
       {"check_finite", "what = \"x\"", "1x4x1 -> 1x4x1"},
