@@ -269,8 +269,7 @@ static void storeUnsigned(ConvertOp op, Quantization bytes) {
     }
     for (Operation *reader : SmallVector<Operation *>(user->getUsers())) {
       auto centred = reader->getNumResults() == 1 ? splitNumber<SubOp>(reader->getResult(0)) : std::nullopt;
-      constexpr double mostZero = 1 << 20; // the sum with 128 does not wrap
-      if (centred && centred->first == user->getResult(0) && std::abs(centred->second) <= mostZero)
+      if (centred && centred->first == user->getResult(0) && std::abs(centred->second) <= kMostZero)
         reader->getResult(0).replaceAllUsesWith(less(centred->second + 128));
     }
     user->getResult(0).replaceAllUsesWith(less(128));

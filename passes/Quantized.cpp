@@ -86,9 +86,6 @@ bool sinter::holdsAll(Type wide, Type narrow) {
   return !to.isUnsigned() && to.getWidth() >= from.getWidth();
 }
 
-/// Differences of a byte and zeros up to here are exact in i32 and in f32.
-static constexpr double kMostZero = 1 << 20;
-
 /// (code - zeros) * scales where the value is written so.
 static std::optional<Quantized> written(Value value) {
   auto product = value.getDefiningOp<MulOp>();

@@ -34,6 +34,9 @@ template <typename Op> std::optional<std::pair<mlir::Value, double>> splitNumber
   return std::pair(op.getLhs(), number->numbers.front());
 }
 
+/// Differences of a byte and numbers up to here, or a little above, are exact in i32 and in f32.
+inline constexpr double kMostZero = 1 << 20;
+
 /// Whether conversions from integers of type `narrow` to those of type `wide` keep all numbers.
 bool holdsAll(mlir::Type wide, mlir::Type narrow);
 

@@ -67,6 +67,10 @@ private:
   Value plane() { return n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), n.sizeOf(q, 2), n.sizeOf(k, 2)}); }
   /// What rows count as numbers, if it can be said so and each row counts some key.
   bool findBand(IntegerAttr &before, IntegerAttr &after);
+  /// Whether a row may look somewhere, where what hides keys is -inf in `bias`.
+  Value seesSome(Value bias) {
+    return n.compare(CompareKind::ne, n.reduce(Combiner::max, bias, {3}, true), -kInfinity);
+  }
   /// By the composite, which kernels know.
   Value whole();
   /// Step by step, as caps, windows and the scores as an output need it.
@@ -204,7 +208,7 @@ Value Attention::whole() {
   Value allowed = isBand ? Value() : findAllowed();
   if (floatMask) {
     Value seen = isBand ? findAllowed() : allowed, visible = seen ? n.select(seen, floatMask, -kInfinity) : floatMask;
-    alive = n.compare(CompareKind::ne, n.reduce(Combiner::max, visible, {3}, true), -kInfinity);
+    alive = seesSome(visible);
     bias = n.select(alive, isBand ? floatMask : visible, 0); // numbers for the softmax of the others
   } else {
     if (boolMask)
@@ -241,7 +245,7 @@ Value Attention::bySteps() {
   // A row that may look nowhere is zero, whatever its scores are; its softmax is one of numbers, so that gradients are.
   Value alive, summed = biased;
   if (bias) {
-    alive = n.compare(CompareKind::ne, n.reduce(Combiner::max, bias, {3}, true), -kInfinity);
+    alive = seesSome(bias);
     summed = n.select(alive, biased, 0);
   }
   Value shares = n.convert(n.make<SoftmaxOp>(n.convert(summed, wide), int64_t(3), false), type);

@@ -32,6 +32,12 @@ static Value scorePlane(OpImport &n, const Heads &h) {
   return n.spread(n.scalar(n.elem(h.q), 0), {n.fixed(1), n.fixed(1), n.sizeOf(h.q, 2), n.sizeOf(h.k, 2)});
 }
 
+/// What hides keys behind a query's own; `addPast` adds the keys before the first query to numbers of rows.
+static Value penaltyOfOrder(OpImport &n, const Heads &h, llvm::function_ref<Value(Value)> addPast) {
+  Value plane = scorePlane(n, h), last = addPast(n.positions(plane, 2));
+  return penalty(n, n.compare(CompareKind::le, n.positions(plane, 3), last), n.elem(h.q));
+}
+
 /// 0, 1, ... along the second axis of [batch, length].
 static Value placesIn(OpImport &n, Size batch, Size length) {
   return n.positions(n.spread(n.scalarInt(0), {batch, length}), 1);
@@ -66,10 +72,8 @@ static Value attend(OpImport &n, const Heads &h) {
   scores = n.mul(n.make<TanhOp>(n.div(scores, cap)), cap);
   if (bias)
     scores = n.add(scores, bias);
-  if (h.behind) {
-    Value plane = scorePlane(n, h), last = n.add(n.positions(plane, 2), double(*h.behind));
-    scores = n.add(scores, penalty(n, n.compare(CompareKind::le, n.positions(plane, 3), last), n.elem(h.q)));
-  }
+  if (h.behind)
+    scores = n.add(scores, penaltyOfOrder(n, h, [&](Value rows) { return n.add(rows, double(*h.behind)); }));
   return product(n.make<SoftmaxOp>(scores, int64_t(3), false), h.v, 2, n.sizeOf(h.v, 3));
 }
 
@@ -80,9 +84,7 @@ static void lookBack(OpImport &n, Heads &h, Value past) {
     h.behind = behind;
     return;
   }
-  Value plane = scorePlane(n, h);
-  Value last = n.add(n.positions(plane, 2), n.dim(past, 2));
-  h.add(n, penalty(n, n.compare(CompareKind::le, n.positions(plane, 3), last), n.elem(h.q)));
+  h.add(n, penaltyOfOrder(n, h, [&](Value rows) { return n.add(rows, n.dim(past, 2)); }));
 }
 
 /// Leaves out keys: `mask` has the number of keys of each sequence, or a zero for each key, or for each row and key.
